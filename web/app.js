@@ -10,7 +10,7 @@ import { EngineError } from './engine.js';
 import { Gallery } from './gallery.js';
 import { preferred, speak, t } from './i18n.js';
 import { follow, until } from './job.js';
-import { offer } from './keeping.js';
+import { offer } from './keepoffer.js';
 import { lastKept, rememberKept, showFolder, showKept } from './library.js';
 import { Links } from './links.js';
 import * as offline from './offline.js';
@@ -22,9 +22,9 @@ import { lack, showLack } from './nogpu.js';
 import { Player } from './player.js';
 import { hideProblem, retell, showProblem, words } from './problems.js';
 import { recorded } from './recorded.js';
-import { listenSave } from './saving.js';
+import { listenSave } from './savebuttons.js';
 import * as settings from './settings.js';
-import { Shelf } from './shelf.js';
+import { RecentInputs } from './recent.js';
 import * as speed from './speed.js';
 import { Stage } from './stage.js';
 import { Taker, misfit, unsized } from './taking.js';
@@ -46,7 +46,7 @@ const quality = new QualityPanel();
 const line = new ProgressLine();
 const player = new Player(stage, (i) => quality.show(i));
 const gallery = new Gallery(stage, player, quality);
-const shelf = new Shelf((input) => void attempt(async () => put(input)), () => void attempt(() => takeDemo(part)));
+const recentInputs = new RecentInputs((input) => void attempt(async () => put(input)), () => void attempt(() => takeDemo(part)));
 const taker = new Taker({ bench, options: () => options(), put, listKept, again: (act) => void attempt(act) });
 const links = new Links({ bench, taker, attempt });
 
@@ -144,9 +144,9 @@ function unplan() {
 
 /** Puts an input on the bench and shows it. @param {Input} input */
 function put(input) {
-  if (bench.input) shelf.add(bench.input);
+  if (bench.input) recentInputs.add(bench.input);
   bench.put(input);
-  shelf.add(input);
+  recentInputs.add(input);
   settings.matchOverlap(recommended().tile);
   const { clip, latent, name, demo: isDemo } = input;
   if (!isDemo) gallery.forget();
@@ -437,7 +437,7 @@ function lock() {
   at('save-card').hidden = !saved?.pace;
   at('decode-encoded').hidden = !saved?.latent || !!saved.frames;
   for (const id of ['model-pick', 'kept-box', 'input-pick', 'frames-pick', 'folder', 'model-address-fields', 'latent-address-fields', 'decode-encoded', 'engines', 'tasks', 'settings-fields', 'other', 'choices-open']) enable(id, true);
-  shelf.show(bench.input, !!running);
+  recentInputs.show(bench.input, !!running);
   document.body.dataset.ready = String(!running && plans.length > 0); // for scripts
 }
 

@@ -3,8 +3,8 @@
 
 import { at, select } from './dom.js';
 import { bytes, t } from './i18n.js';
-import { decline } from './keeping.js';
-import * as kept from './kept.js';
+import { decline } from './keepoffer.js';
+import * as kept from './checkpoints.js';
 import { button, element } from './plan.js';
 
 /** @import {Checkpoint} from './workbench.js' */

@@ -1,7 +1,7 @@
 // Saving: videos through WebCodecs, pictures, latents. Nothing leaves the
 // computer; the browser's own download puts the file away.
 
-import { limited } from './limited.js';
+import { toI420 } from './i420.js';
 
 /** @import {Frames} from './frames.js' */
 
@@ -46,7 +46,7 @@ export async function video(frames, kind, progress) {
   await output.start();
   for (let i = 0; i < frames.count; i++) {
     // Browsers differ in what they make of RGB, so they don't get any.
-    const sample = new VideoSample(limited(await frames.get(i), frames.width, width, height), {
+    const sample = new VideoSample(toI420(await frames.get(i), frames.width, width, height), {
       format: 'I420', codedWidth: width, codedHeight: height, timestamp: i / frames.fps, duration: 1 / frames.fps,
       colorSpace: { primaries: 'bt709', transfer: 'bt709', matrix: 'bt709', fullRange: false },
     });

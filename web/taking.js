@@ -7,7 +7,7 @@ import { EngineError } from './engine.js';
 import { bytes } from './i18n.js';
 import { kindOf } from './inputs.js';
 import { showProblem, words } from './problems.js';
-import { missing } from './whole.js';
+import { missing } from './truncated.js';
 
 /** @import {From} from './engine.js' */
 /** @import {Options} from './protocol.js' */

@@ -1,9 +1,8 @@
-// Asks whether the checkpoint in use is to be kept in this browser, and keeps it
-// while the page goes on.
+// Offers to keep the current checkpoint in this browser, and copies it in the background.
 
 import { at } from './dom.js';
 import { bytes, t } from './i18n.js';
-import * as kept from './kept.js';
+import * as kept from './checkpoints.js';
 import { button, element } from './plan.js';
 import { showProblem, words } from './problems.js';
 

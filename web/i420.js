@@ -8,7 +8,7 @@
  * @param {number} width even
  * @param {number} height even
  */
-export function limited(rgba, stride, width, height) {
+export function toI420(rgba, stride, width, height) {
   const out = new Uint8ClampedArray((width * height * 3) / 2);
   for (let y = 0, to = 0; y < height; y++) {
     for (let x = 0; x < width; x++, to++) {

@@ -1,5 +1,5 @@
-// Inputs that were on the bench, and the demo clip: each can be taken back, so
-// that taking another throws nothing away.
+// The recent inputs and the demo clip: each can be chosen again, so that choosing another
+// input loses nothing.
 
 import { at } from './dom.js';
 import { t } from './i18n.js';
@@ -8,17 +8,17 @@ import { button, element } from './plan.js';
 /** @import {Input} from './workbench.js' */
 
 /** Inputs that are remembered, files not being copied. */
-const most = 8;
+const limit = 8;
 
-export class Shelf {
+export class RecentInputs {
   /** @type {Input[]} */ #inputs = [];
   /** @type {Input|undefined} */ #used;
   #take;
   #demo;
 
   /**
-   * @param {(input: Input) => void} take puts one back on the bench
-   * @param {() => void} demo puts the demo clip there
+   * @param {(input: Input) => void} take makes one the current input
+   * @param {() => void} demo does so with the demo clip
    */
   constructor(take, demo) {
     this.#take = take;
@@ -26,20 +26,20 @@ export class Shelf {
   }
 
   /**
-   * Puts an input on the shelf, last.
+   * Adds an input, last.
    * @param {Input} input
    */
   add(input) {
     if (!input.demo && !this.#inputs.includes(input)) this.#inputs.push(input);
-    if (this.#inputs.length > most) {
+    if (this.#inputs.length > limit) {
       const [gone] = this.#inputs.splice(this.#inputs[0] === this.#used ? 1 : 0, 1);
       gone.clip?.close();
     }
   }
 
   /**
-   * Lists what isn't on the bench.
-   * @param {Input|undefined} used what is
+   * Lists all but the current input.
+   * @param {Input|undefined} used the current input
    * @param {boolean} locked nothing can be taken now
    */
   show(used, locked) {

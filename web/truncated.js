@@ -1,5 +1,5 @@
-// Whether a video is all there: its container says how long its parts are. A
-// browser plays one that was cut short as far as it goes, without a word.
+// Finds truncated videos by the lengths in their container. A browser plays a truncated
+// video up to its end and reports no error.
 
 /**
  * The bytes that a video should have at least, where that is more than it has.
