@@ -84,7 +84,7 @@ func TestReLUTexts(t *testing.T) {
 				h = &k.shaders[2]
 			}
 			for form, h := range forms(h) {
-				text := h.with(true).source(F16, Packed)
+				text := h.withReLU(true).source(F16, Packed)
 				assert.Contains(t, text, "fn relu(", "%s/%s %s", table.operation, k.name, form)
 				assert.Len(t, storesY.FindAllString(text, -1), strings.Count(text, "= store4("), "%s/%s %s", table.operation, k.name, form)
 			}

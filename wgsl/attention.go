@@ -67,10 +67,10 @@ func (a Attention) Scratch() (scores, state, acc int64) {
 func (s *Set) Attention(b *gpu.Batch, label string, a Attention) {
 	qkv, o, scores, state, acc := a.QKV, a.O, a.Scores, a.State, a.Acc
 	if qkv.C != 3*Pad4(o.C) || qkv.H*qkv.W != o.H*o.W {
-		panic(wrong(label, "attention of HxWxC into HxWxC", qkv.H, qkv.W, qkv.C, o.H, o.W, o.C))
+		panic(badNumbers(label, "attention of HxWxC into HxWxC", qkv.H, qkv.W, qkv.C, o.H, o.W, o.C))
 	}
 	if a.Past && qkv.Rows > 0 && qkv.Rows != qkv.H {
-		panic(wrong(label, "attention over frames of rows among", qkv.H, qkv.Rows))
+		panic(badNumbers(label, "attention over frames of rows among", qkv.H, qkv.Rows))
 	}
 	scores.Size, state.Size, acc.Size = a.Scratch()
 	queries, keys := a.blocks(o.H * o.W)
@@ -133,8 +133,8 @@ func (x *Tensor) pixels(t, from, n int) (gpu.View, uint32) {
 // phase is a shader of attention for the set's adapter, and its constants, where
 // so many numbers are added up.
 func (s *Set) phase(k *kernel, i, terms int) (*shader, constants) {
-	h := k.shaders[i].on(s.info)
+	h := k.shaders[i].forAdapter(s.info)
 	c := constants{"ROLLED": flag(s.info.Type == "cpu")}
-	h.whole(c, terms)
+	h.setWhole(c, terms)
 	return h, c
 }

@@ -34,12 +34,12 @@ func (s *Set) AvgDown3D(b *gpu.Batch, label string, d AvgDown3D) {
 	x, y, n := d.X, d.Y, d.N
 	spread := x.C * d.FT * d.FS * d.FS
 	if spread%y.C != 0 || d.XT <= -d.FT || d.Y0+d.FS*y.H > x.H || d.X0+d.FS*y.W > x.W {
-		panic(wrong(label, "average of FT, FS at Y0, X0 of HxWxC from a frame into HxWxC", d.FT, d.FS, d.Y0, d.X0, x.H, x.W, x.C, d.XT, y.H, y.W, y.C))
+		panic(badNumbers(label, "average of FT, FS at Y0, X0 of HxWxC from a frame into HxWxC", d.FT, d.FS, d.Y0, d.X0, x.H, x.W, x.C, d.XT, y.H, y.W, y.C))
 	}
 	lead := max(0, -d.XT)
 	if d.Alone {
 		if n != 1 || d.XT < 0 {
-			panic(wrong(label, "frames from a frame on where each is alone", n, d.XT))
+			panic(badNumbers(label, "frames from a frame on where each is alone", n, d.XT))
 		}
 		lead = d.FT - 1
 		d.XT -= lead

@@ -123,7 +123,7 @@ func (l layout) forValues() layout {
 	return l
 }
 
-func (l layout) asIs() layout { return l }
+func (l layout) unchanged() layout { return l }
 
 // forUp has in subgroups of 64 twice the rows, by half as many of them down: with four
 // taps under a row of pixels they are what most loads of matrices go with.
@@ -134,15 +134,15 @@ func (l layout) forUp() layout {
 	return l
 }
 
-// ahead is how many times matrixDepth these multiply between two barriers.
-const ahead = 2
+// depthSteps is how many times matrixDepth these multiply between two barriers.
+const depthSteps = 2
 
 // flatMatrices is a shader of a layout that makes blocks of doubled channels and
 // fetches what is multiplied, PIXELS of it in a matrix.
 func flatMatrices(h *shader, l layout) *shader {
 	fit := h.fitted(&l)
 	fetches := groups(l.down*l.rows*l.m*matrixDepth/8, fit.wg)
-	fit.sizes = append(fit.sizes, constant{"FETCHES", int(fetches)}, constant{"AHEAD", ahead})
+	fit.sizes = append(fit.sizes, constant{"FETCHES", int(fetches)}, constant{"AHEAD", depthSteps})
 	return fit
 }
 
@@ -159,15 +159,15 @@ func pointMatrices(side int) func(h *shader, info gpu.Info) *shader {
 // valuesMatrices is attention_values_matrix for an adapter.
 func valuesMatrices(h *shader, info gpu.Info) *shader {
 	fit := flatMatrices(h, layoutFor(info).forValues())
-	fit.sizes = append(fit.sizes, constant{"TURNS", ahead * matrixDepth / 4 * h.block / 4 / fit.wg})
+	fit.sizes = append(fit.sizes, constant{"TURNS", depthSteps * matrixDepth / 4 * h.block / 4 / fit.wg})
 	return fit
 }
 
-// whole says to a shader of matrices that what it adds up is a multiple of what it
+// setWhole says to a shader of matrices that what it adds up is a multiple of what it
 // fetches at a time.
-func (h *shader) whole(values constants, terms int) {
+func (h *shader) setWhole(values constants, terms int) {
 	if h.fit != nil {
-		values["WHOLE"] = flag(terms%(matrixDepth*ahead) == 0)
+		values["WHOLE"] = flag(terms%(matrixDepth*depthSteps) == 0)
 	}
 }
 

@@ -90,7 +90,7 @@ func TestLayouts(t *testing.T) {
 		assert.Zero(t, matrixDepth%l.k, "%+v", l)
 		scores, values := row(t, "attention", "matrix").shaders[0], row(t, "attention", "matrix").shaders[2]
 		for _, h := range []shader{row(t, "conv3d", "matrix").shaders[0], row(t, "conv3d_strided", "matrix").shaders[0], row(t, "conv_up", "matrix").shaders[0], row(t, "pointwise", "matrix").shaders[0], scores, values} {
-			h := h.on(info)
+			h := h.forAdapter(info)
 			assert.Zero(t, h.wg%l.subgroup, "%+v: %s", l, h.file)
 			assert.LessOrEqual(t, h.wg, info.Limits.MaxInvocations, "%+v: %s", l, h.file)
 			source := h.source(F16, Packed)
@@ -109,7 +109,7 @@ func TestPointwiseFillsRegisters(t *testing.T) {
 		if l.m < 16 {
 			continue
 		}
-		h := row(t, "pointwise", "matrix").shaders[0].on(able(l.m, l.n, l.k, l.subgroup))
+		h := row(t, "pointwise", "matrix").shaders[0].forAdapter(able(l.m, l.n, l.k, l.subgroup))
 		assert.Equal(t, 128, h.count("ROWS")*h.count("COLUMNS")*l.m*l.n/l.subgroup, "%+v", l)
 	}
 }
@@ -121,7 +121,7 @@ func TestValuesForManyQueries(t *testing.T) {
 		if l.m < 16 {
 			continue
 		}
-		h := row(t, "attention", "matrix").shaders[2].on(able(l.m, l.n, l.k, l.subgroup))
+		h := row(t, "attention", "matrix").shaders[2].forAdapter(able(l.m, l.n, l.k, l.subgroup))
 		assert.Equal(t, 256, h.count("DOWN")*h.count("ROWS")*l.m, "%+v", l)
 	}
 }

@@ -177,7 +177,7 @@ func (s *Set) Conv3D(b *gpu.Batch, label string, c Conv3D) {
 		}
 		return
 	}
-	h = h.covering(c.Y.C, len(c.Taps)).with(c.ReLU)
+	h = h.covering(c.Y.C, len(c.Taps)).withReLU(c.ReLU)
 	top, left, scale := c.Y0-1, c.X0-1, 1
 	if c.Stride == 2 {
 		top, left = c.Y0, c.X0
@@ -195,7 +195,7 @@ func (s *Set) Conv3D(b *gpu.Batch, label string, c Conv3D) {
 	}
 	macs := int64(c.N) * int64(c.rows(top, scale*x.H)) * int64(c.Y.W) * int64(c.Y.C) * int64(x.C) * 3 * int64(len(c.Taps))
 	values := constants{"KT": float64(len(c.Taps)), "SCALE": float64(scale)}
-	h.whole(values, x.C)
+	h.setWhole(values, x.C)
 	p := s.products(h, e, class, c.Elem, c.Add, values)
 	b.Dispatch(label, p, h.cover(e), conv3dParams{
 		H_in: uint32(x.H), W_in: uint32(x.W), H: uint32(c.Y.H), W: uint32(c.Y.W), C_in4: uint32(x.C4()), C_out4: uint32(c.Y.C4()),

@@ -106,13 +106,13 @@ func (s *Set) Conv3DWinograd(b *gpu.Batch, label string, c Conv3DWinograd) {
 	}
 	x := c.Taps[0].X
 	class := classOf("conv3d_winograd", Shape{O: c.Y.C, I: x.C, KS: 3})
-	if s.transformed(b, label, class, &c) {
+	if s.winogradTransformed(b, label, class, &c) {
 		return
 	}
 	if of != 2 {
 		panic("wgsl: " + label + ": F(4,3) of a kernel that has none")
 	}
-	h := s.shader(label, class, c.Packing).covering(c.Y.C, 1).with(c.ReLU)
+	h := s.shader(label, class, c.Packing).covering(c.Y.C, 1).withReLU(c.ReLU)
 	plain := Conv3D{Y: c.Y, Stride: 1}
 	macs := int64(c.N/2) * int64(plain.rows(c.Y0-1, x.H)) * int64(c.Y.W) * int64(c.Y.C) * int64(x.C) * 3 * 4
 	in := readWinograd(c.Weights, Shape{O: 4 * c.Y.C4(), I: x.C, KT: 4, KS: 3}, c.Taps, c.N)

@@ -34,7 +34,7 @@ func (s *Set) ConvDepthwise(b *gpu.Batch, label string, c ConvDepthwise) {
 	now := c.Taps[len(c.Taps)-1]
 	x, y := now.X, c.Y
 	if n := len(c.Taps); n > 2 || x.C%4 != 0 || y.C != 2*x.C || c.Side%2 == 0 || c.Weight.Size < int64(4*c.Side*c.Side*y.C) {
-		panic(wrong(label, "single channels in, out, of taps of a side with a weight of bytes", x.C, y.C, n, c.Side, int(c.Weight.Size)))
+		panic(badNumbers(label, "single channels in, out, of taps of a side with a weight of bytes", x.C, y.C, n, c.Side, int(c.Weight.Size)))
 	}
 	in, inAt := x.Frames(now.T, c.N)
 	before, beforeAt := c.Taps[0].X.Frames(c.Taps[0].T, c.N)

@@ -36,9 +36,9 @@ func (s *Set) GroupedPacking(shape Shape) *Packing { return s.packing("conv_grou
 func (s *Set) ConvGrouped(b *gpu.Batch, label string, c ConvGrouped) {
 	x, y := c.X, c.Y
 	if c.Group < 1 || c.Group%8 != 0 || x.C != y.C || x.C%c.Group != 0 {
-		panic(wrong(label, "groups of inputs, of channels in and out", c.Group, x.C, y.C))
+		panic(badNumbers(label, "groups of inputs, of channels in and out", c.Group, x.C, y.C))
 	}
-	h := s.shader(label, "conv_grouped", c.Packing).with(c.ReLU)
+	h := s.shader(label, "conv_grouped", c.Packing).withReLU(c.ReLU)
 	in, inAt := x.Frames(c.XT, c.N)
 	out, outAt := y.Frames(c.YT, c.N)
 	e := extent{H: y.H, W: y.W, C4: y.C4(), N: c.N}

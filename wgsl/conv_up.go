@@ -40,7 +40,7 @@ type ConvUp struct {
 // parities is the vec4s of the four parities of blocks, each padded to what an
 // invocation makes.
 func (h *shader) parities(blocks int) int {
-	return 4 * int(groups(blocks*h.block, h.deep())) * h.deep() / 4
+	return 4 * int(groups(blocks*h.block, h.channelsDeep())) * h.channelsDeep() / 4
 }
 
 // pad8 is what the channels of a parity are padded to.
@@ -64,7 +64,7 @@ func (s *Set) ConvUpPacking(shape Shape) *Packing { return s.packing("conv_up", 
 func (s *Set) ConvUp(b *gpu.Batch, label string, c ConvUp) {
 	x := c.Taps[0].X
 	class := classOf("conv_up", ConvUpShape(c.Y.C, x.C, c.KT, c.Phases))
-	h := s.shader(label, class, c.Packing).covering(c.Y.C, len(c.Taps)).with(c.ReLU)
+	h := s.shader(label, class, c.Packing).covering(c.Y.C, len(c.Taps)).withReLU(c.ReLU)
 	if s.tapByTap(h, c.Taps) {
 		each := c
 		each.KT = max(c.KT, len(c.Taps))
@@ -87,7 +87,7 @@ func (s *Set) ConvUp(b *gpu.Batch, label string, c ConvUp) {
 	e.C4 = c.Phases * h.parities(blocks)
 	macs := int64(c.N*c.Phases) * int64(c.rows(x.H)) * int64(c.Y.W) * int64(c.Y.C) * int64(x.C) * 2 * int64(len(c.Taps))
 	values := constants{"KT": float64(len(c.Taps))}
-	h.whole(values, x.C)
+	h.setWhole(values, x.C)
 	p := s.products(h, e, class, c.Elem, c.Add, values)
 	b.Dispatch(label, p, h.cover(e), convUpParams{
 		H_in: uint32(x.H), W_in: uint32(x.W), H: uint32(c.Y.H), W: uint32(c.Y.W),

@@ -41,7 +41,7 @@ func (s *Set) ConvUpWinograd(b *gpu.Batch, label string, c ConvUpWinograd) {
 	}
 	x := c.Taps[0].X
 	class := classOf("conv_up_winograd", ConvUpShape(c.Y.C, x.C, 4, 1))
-	h := s.shader(label, class, c.Packing).covering(c.Y.C, 1).with(c.ReLU)
+	h := s.shader(label, class, c.Packing).covering(c.Y.C, 1).withReLU(c.ReLU)
 	shape := ConvUpShape(c.Y.C, x.C, 4, 1)
 	macs := int64(c.N/2) * int64(one.rows(x.H)) * int64(c.Y.W) * int64(c.Y.C) * int64(x.C) * 2 * 4
 	in := readWinograd(c.Weights, shape, c.Taps, c.N)

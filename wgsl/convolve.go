@@ -44,12 +44,12 @@ type Scratch struct {
 	Release func()      // is called when what was taken is no longer needed by these frames
 	Going   func() bool // whether to go on
 
-	made map[making]Weights
+	made map[weightsKey]Weights
 	sums *gpu.Buffer
 }
 
-// making is what weights are made for: frames together, rows, or the sum of the first taps.
-type making struct {
+// weightsKey is what weights are made for: frames together, rows, or the sum of the first taps.
+type weightsKey struct {
 	together, first int
 	rows            bool
 }
@@ -58,20 +58,20 @@ type making struct {
 func (m *Scratch) Reset() { m.made, m.sums = nil, nil }
 
 // weights are those of a kind, made once.
-func (m *Scratch) weights(k making, label string, bytes int64, record func(to *gpu.Buffer) Weights) Weights {
+func (m *Scratch) weights(k weightsKey, label string, bytes int64, record func(to *gpu.Buffer) Weights) Weights {
 	if w, ok := m.made[k]; ok {
 		return w
 	}
 	if m.made == nil {
-		m.made = map[making]Weights{}
+		m.made = map[weightsKey]Weights{}
 	}
 	w := record(m.Take(label, bytes))
 	m.made[k] = w
 	return w
 }
 
-// sumsOf is memory for so many bytes of sums of frames or pixels; nil for none.
-func (m *Scratch) sumsOf(label string, bytes int64) *gpu.Buffer {
+// sumsBuffer is memory for so many bytes of sums of frames or pixels; nil for none.
+func (m *Scratch) sumsBuffer(label string, bytes int64) *gpu.Buffer {
 	if bytes > 0 && (m.sums == nil || m.sums.Size < bytes) {
 		m.sums = m.Take(label+" sums", bytes)
 	}
@@ -118,28 +118,28 @@ func (s *Set) Convolve(b *gpu.Batch, label string, c *Convolution, m *Scratch) {
 	}
 	most := max(1, min((AtOnce(m.Most, &c.X)+step-1)/step, AtOnce(m.Most, &c.Y)/phases))
 	for _, r := range Runs(single-c.First, most, func(t, n int) bool { return c.joined(c.First+t, n) }) {
-		s.convolveEach(b, label, c, m, c.First+r.T, r.N)
+		s.convolveFrames(b, label, c, m, c.First+r.T, r.N)
 		m.Release()
 	}
 	if rest := c.N - single; rest > 0 {
-		if n := rest &^ 3; n > 0 && s.inFours(c, m, n) {
-			s.convolveTogether(b, label, c, m, single, n, 4)
+		if n := rest &^ 3; n > 0 && s.usesF43(c, m, n) {
+			s.convolveWinograd(b, label, c, m, single, n, 4)
 			single, rest = single+n, rest-n
 		}
 		if rest > 0 {
-			s.convolveTogether(b, label, c, m, single, rest, 2)
+			s.convolveWinograd(b, label, c, m, single, rest, 2)
 		}
 	}
 }
 
-// convolveEach records n frames from t on, one by one.
-func (s *Set) convolveEach(b *gpu.Batch, label string, c *Convolution, m *Scratch, t, n int) {
+// convolveFrames records n frames from t on, one by one.
+func (s *Set) convolveFrames(b *gpu.Batch, label string, c *Convolution, m *Scratch, t, n int) {
 	if c.Enlarges {
 		phases := max(c.Phases, 1)
 		s.ConvUp(b, label, ConvUp{Weights: c.Weights, Taps: c.Taps(t), Phases: phases, Y0: c.Y0, X0: c.X0, Y: c.Y, T: t*phases - c.Head, N: n, ReLU: c.ReLU})
 		return
 	}
-	weights, kt, taps := s.summedFirst(b, label, c, m, c.Taps(t))
+	weights, kt, taps := s.foldTaps(b, label, c, m, c.Taps(t))
 	given := c.Given != nil && c.Given(t)
 	frames := Conv3D{
 		Weights: weights, KT: kt, Taps: taps, Step: max(c.Step, 1), Stride: max(c.Stride, 1), Upsample: c.Upsample,
@@ -150,10 +150,10 @@ func (s *Set) convolveEach(b *gpu.Batch, label string, c *Convolution, m *Scratc
 	}
 }
 
-// summedFirst makes one of the first taps where they read the same frame: their
+// foldTaps makes one of the first taps where they read the same frame: their
 // weights are summed right before they are needed, into memory that activations
 // have no use for then. kt is what the weights have, as many as taps or more.
-func (s *Set) summedFirst(b *gpu.Batch, label string, c *Convolution, m *Scratch, taps []Tap) (w Weights, kt int, left []Tap) {
+func (s *Set) foldTaps(b *gpu.Batch, label string, c *Convolution, m *Scratch, taps []Tap) (w Weights, kt int, left []Tap) {
 	if !c.Clip && taps[0].X.T == 1 && c.Still.Weight != nil {
 		return c.Still, 1, taps[len(taps)-1:]
 	}
@@ -167,7 +167,7 @@ func (s *Set) summedFirst(b *gpu.Batch, label string, c *Convolution, m *Scratch
 	if first == 1 || len(taps) < kt || c.NoFold || bytes > m.Most {
 		return c.Weights, kt, taps
 	}
-	w = m.weights(making{first: first}, label+" taps", bytes, func(to *gpu.Buffer) Weights {
+	w = m.weights(weightsKey{first: first}, label+" taps", bytes, func(to *gpu.Buffer) Weights {
 		return s.SumTaps(b, label+" taps", SumTaps{Weights: c.Weights, Shape: shape, First: first, To: to})
 	})
 	return w, kt - first + 1, taps[first-1:]
@@ -184,24 +184,24 @@ func (s *Set) convolveRows(b *gpu.Batch, label string, c *Convolution, m *Scratc
 	if max(bytes, sums) > m.Most {
 		return false
 	}
-	weights := m.weights(making{rows: true}, label+" taps", bytes, func(to *gpu.Buffer) Weights {
+	weights := m.weights(weightsKey{rows: true}, label+" taps", bytes, func(to *gpu.Buffer) Weights {
 		return s.WinogradRowWeights(b, label+" taps", p.Weights, shape, to)
 	})
-	s.Conv3DWinogradRows(b, label, Conv3DWinogradRows{Weights: weights, Taps: p.Taps, Y0: p.Y0, X0: p.X0, Y: p.Y, T: p.T, N: p.N, Add: p.Add, ReLU: p.ReLU, Sums: m.sumsOf(label, sums)})
+	s.Conv3DWinogradRows(b, label, Conv3DWinogradRows{Weights: weights, Taps: p.Taps, Y0: p.Y0, X0: p.X0, Y: p.Y, T: p.T, N: p.N, Add: p.Add, ReLU: p.ReLU, Sums: m.sumsBuffer(label, sums)})
 	return true
 }
 
-// inFours says whether n frames are made four by four, by F(4,3): where the set does so, and the four
+// usesF43 says whether n frames are made four by four, by F(4,3): where the set does so, and the four
 // and all else that this takes can be bound.
-func (s *Set) inFours(c *Convolution, m *Scratch, n int) bool {
+func (s *Set) usesF43(c *Convolution, m *Scratch, n int) bool {
 	return !c.Enlarges && s.WinogradFrames(c.shape(), n) == 4 && !c.Y.Beyond(4, m.Most) &&
 		max(s.WinogradBytes(c.shape(), 4), s.WinogradSums(c.Y.C, &c.X, 4)) <= m.Most
 }
 
-// convolveTogether records n frames from t on, `of` together, with weights made right
+// convolveWinograd records n frames from t on, `of` together, with weights made right
 // before, like sums of taps.
-func (s *Set) convolveTogether(b *gpu.Batch, label string, c *Convolution, m *Scratch, t, n, of int) {
-	weights := m.weights(making{together: of}, label+" winograd", s.WinogradBytes(c.shape(), of), func(to *gpu.Buffer) Weights {
+func (s *Set) convolveWinograd(b *gpu.Batch, label string, c *Convolution, m *Scratch, t, n, of int) {
+	weights := m.weights(weightsKey{together: of}, label+" winograd", s.WinogradBytes(c.shape(), of), func(to *gpu.Buffer) Weights {
 		return s.WinogradWeights(b, label+" winograd", WinogradWeights{Weights: c.Weights, Shape: c.shape(), Of: of, To: to})
 	})
 	most := of
@@ -224,7 +224,7 @@ func (s *Set) convolveTogether(b *gpu.Batch, label string, c *Convolution, m *Sc
 		}
 		s.Conv3DWinograd(b, label, Conv3DWinograd{
 			Weights: weights, Taps: taps, Y0: c.Y0, X0: c.X0, Y: c.Y, T: first, N: r.N, Add: c.Add, ReLU: c.ReLU,
-			Sums: m.sumsOf(label, s.WinogradSums(c.Y.C, &c.X, of)),
+			Sums: m.sumsBuffer(label, s.WinogradSums(c.Y.C, &c.X, of)),
 		})
 	}
 }

@@ -28,7 +28,7 @@ func (s *Set) DepthToSpace(b *gpu.Batch, label string, d DepthToSpace) {
 	x, y, n := d.X, d.Y, d.N
 	last := ((d.FT*d.FS*d.FS-1)*d.Stride + y.C - 1) / max(1, d.Rep)
 	if d.Rep < 1 || last >= x.C || d.Y0+y.H > d.FS*x.H || d.X0+y.W > d.FS*x.W {
-		panic(wrong(label, "phases FT, FS of channels, repeated, at Y0, X0 of HxWxC into HxWxC", d.FT, d.FS, d.Stride, d.Rep, d.Y0, d.X0, x.H, x.W, x.C, y.H, y.W, y.C))
+		panic(badNumbers(label, "phases FT, FS of channels, repeated, at Y0, X0 of HxWxC into HxWxC", d.FT, d.FS, d.Stride, d.Rep, d.Y0, d.X0, x.H, x.W, x.C, y.H, y.W, y.C))
 	}
 	in, inAt := x.Frames(d.XT, n)
 	out, outAt := y.Frames(d.YT, n*d.FT)

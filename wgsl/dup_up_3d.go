@@ -36,7 +36,7 @@ func (s *Set) DupUp3D(b *gpu.Batch, label string, d DupUp3D) {
 		repeat, cycle = 1, max(1, x.C/cells)
 	}
 	if spread%x.C != 0 || d.Turns && x.C%cells != 0 || phases < 1 || phases > d.FT || d.Y0+y.H > d.FS*x.H || d.X0+y.W > d.FS*x.W {
-		panic(wrong(label, "phases of duplicates FT, FS at Y0, X0 of HxWxC into HxWxC", phases, d.FT, d.FS, d.Y0, d.X0, x.H, x.W, x.C, y.H, y.W, y.C))
+		panic(badNumbers(label, "phases of duplicates FT, FS at Y0, X0 of HxWxC into HxWxC", phases, d.FT, d.FS, d.Y0, d.X0, x.H, x.W, x.C, y.H, y.W, y.C))
 	}
 	in, inAt := x.Frames(d.XT, n)
 	out, outAt := y.Frames(d.YT, n*phases)

@@ -20,7 +20,7 @@ func (s *Set) Fade(b *gpu.Batch, label string, f Fade) {
 	y := &f.Y.X
 	for _, x := range []*Tensor{&f.A.X, &f.B.X} {
 		if x.H != y.H || x.W != y.W || x.C != y.C {
-			panic(wrong(label, "fade of HxWxC into HxWxC", x.H, x.W, x.C, y.H, y.W, y.C))
+			panic(badNumbers(label, "fade of HxWxC into HxWxC", x.H, x.W, x.C, y.H, y.W, y.C))
 		}
 	}
 	from, fromAt := f.A.X.Frames(f.A.T, 1)

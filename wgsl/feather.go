@@ -30,7 +30,7 @@ func (s *Set) FeatherBlend(b *gpu.Batch, label string, f FeatherBlend) {
 	tile, canvas, n := f.Tile, f.Canvas, f.N
 	rows, columns := int(f.Wy.Bytes()/4), int(f.Wx.Bytes()/4)
 	if tile.C != canvas.C || rows > tile.H || columns > tile.W || f.Y0+rows > canvas.H || f.X0+columns > canvas.W {
-		panic(wrong(label, "HxW of a tile of HxW at Y0, X0 of a canvas of HxW, channels", rows, columns, tile.H, tile.W, f.Y0, f.X0, canvas.H, canvas.W, tile.C, canvas.C))
+		panic(badNumbers(label, "HxW of a tile of HxW at Y0, X0 of a canvas of HxW, channels", rows, columns, tile.H, tile.W, f.Y0, f.X0, canvas.H, canvas.W, tile.C, canvas.C))
 	}
 	tile.alone(n)
 	in, inAt := tile.Frames(f.TileT, n)
@@ -60,7 +60,7 @@ type FeatherNormalise struct {
 func (s *Set) FeatherNormalise(b *gpu.Batch, label string, f FeatherNormalise) {
 	canvas, count, y, n := f.Canvas, f.Count, f.Y, f.N
 	if canvas.Stride() != y.Stride() || count.Size < int64(4*canvas.H*canvas.W) {
-		panic(wrong(label, "canvas of HxWxC, count of bytes, y of HxWxC", canvas.H, canvas.W, canvas.C, int(count.Size), y.H, y.W, y.C))
+		panic(badNumbers(label, "canvas of HxWxC, count of bytes, y of HxWxC", canvas.H, canvas.W, canvas.C, int(count.Size), y.H, y.W, y.C))
 	}
 	in, inAt := canvas.Frames(f.CanvasT, n)
 	out, outAt := y.Frames(f.YT, n)

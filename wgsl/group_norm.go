@@ -97,7 +97,7 @@ func (g *GroupNorm) Scratch() (partials, factors int64) {
 func (g *GroupNorm) phase(s *Set, label string, i int, c constants) (*shader, *gpu.Program) {
 	const R, W = gpu.Read, gpu.ReadWrite
 	class := classOf("group_norm", Shape{O: g.X.C, I: g.X.C})
-	h := s.kernel(label, class, nil).shaders[i].with(g.ReLU && i == 2)
+	h := s.kernel(label, class, nil).shaders[i].withReLU(g.ReLU && i == 2)
 	storage := []gpu.Access{R, R, R, R, W}
 	if i != 1 {
 		storage = storage[2:]
@@ -118,7 +118,7 @@ func (s *Set) GroupFactors(b *gpu.Batch, label string, g *GroupNorm) {
 	x.alone(g.N)
 	partialBytes, factorBytes := g.Scratch()
 	if x.C%g.Groups != 0 || x.C > normChannels || partials.Bytes() < partialBytes || factors.Bytes() < factorBytes {
-		panic(wrong(label, "group norm of channels in groups with bytes of scratch, needs", x.C, g.Groups, int(partials.Bytes()), int(factors.Bytes()), int(partialBytes), int(factorBytes)))
+		panic(badNumbers(label, "group norm of channels in groups with bytes of scratch, needs", x.C, g.Groups, int(partials.Bytes()), int(factors.Bytes()), int(partialBytes), int(factorBytes)))
 	}
 	partials.Size, factors.Size = partialBytes, factorBytes
 	merge, p := g.phase(s, label, 1, nil)

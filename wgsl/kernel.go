@@ -67,8 +67,8 @@ func (h *shader) name() string {
 	return name
 }
 
-// with is the shader, with ReLU of what it stores where that is asked for.
-func (h *shader) with(relu bool) *shader {
+// withReLU is the shader, with ReLU of what it stores where that is asked for.
+func (h *shader) withReLU(relu bool) *shader {
 	if relu == h.relu {
 		return h
 	}
@@ -77,8 +77,8 @@ func (h *shader) with(relu bool) *shader {
 	return &other
 }
 
-// leaking is the shader with LeakyReLU in place of ReLU, if it has that.
-func (h *shader) leaking(leaky bool) *shader {
+// withLeakyReLU is the shader with LeakyReLU in place of ReLU, if it has that.
+func (h *shader) withLeakyReLU(leaky bool) *shader {
 	if !leaky || !h.relu {
 		return h
 	}
@@ -87,8 +87,8 @@ func (h *shader) leaking(leaky bool) *shader {
 	return &other
 }
 
-// on is the shader for an adapter.
-func (h *shader) on(info gpu.Info) *shader {
+// forAdapter is the shader for an adapter.
+func (h *shader) forAdapter(info gpu.Info) *shader {
 	if h.fit == nil {
 		return h
 	}
@@ -124,7 +124,7 @@ func blockGrid(h *shader, e extent) [3]uint32 {
 // `across` segments wide.
 func segmentGrid(h *shader, e extent) [3]uint32 {
 	across := h.across(e)
-	return [3]uint32{groups(h.segments(e), across), groups(int(groups(4*e.C4, h.deep())), h.wg/across), uint32(e.N)}
+	return [3]uint32{groups(h.segments(e), across), groups(int(groups(4*e.C4, h.channelsDeep())), h.wg/across), uint32(e.N)}
 }
 
 // covering is a register-blocked shader with as many blocks as suit the channels: those of
@@ -161,8 +161,8 @@ func (s *Set) tapByTap(h *shader, taps []Tap) bool {
 	return h.shared() && s.Elem == F32 && len(taps) > 1
 }
 
-// deep is how many channels an invocation makes.
-func (h *shader) deep() int { return h.block * max(1, h.blocks) }
+// channelsDeep is how many channels an invocation makes.
+func (h *shader) channelsDeep() int { return h.block * max(1, h.blocks) }
 
 // segments are the parts of rows that an invocation makes.
 func (h *shader) segments(e extent) int { return e.H * int(groups(e.W, h.pixels)) }
@@ -192,28 +192,28 @@ func newSet(elem Elem, info gpu.Info, choices Choices, tables []table) (*Set, er
 	s := &Set{Elem: elem, info: info, choices: choices, tables: tables, programs: map[string]*gpu.Program{}, workloads: workloads{}}
 	refused := "" // the first by name, so that the error is always the same
 	for name, choice := range choices {
-		if !s.may(name, choice) && (refused == "" || name < refused) {
+		if !s.hasKernel(name, choice) && (refused == "" || name < refused) {
 			refused = name
 		}
 	}
 	if refused == "" {
 		return s, nil
 	}
-	return nil, fmt.Errorf("wgsl: no kernel %q of %q on adapter %q: there %s", choices[refused], refused, info.Name, s.list(refused))
+	return nil, fmt.Errorf("wgsl: no kernel %q of %q on adapter %q: there %s", choices[refused], refused, info.Name, s.listKernels(refused))
 }
 
-// able says whether the adapter can run a kernel, and runs whether it can for the
+// supports says whether the adapter can run a kernel, and canRun whether it can for the
 // set's activations.
-func (s *Set) able(k *kernel) bool { return k.needs == nil || k.needs(s.info) }
-func (s *Set) runs(k *kernel) bool { return s.able(k) && (!k.onlyF16 || s.Elem == F16) }
+func (s *Set) supports(k *kernel) bool { return k.needs == nil || k.needs(s.info) }
+func (s *Set) canRun(k *kernel) bool   { return s.supports(k) && (!k.onlyF16 || s.Elem == F16) }
 
-// may says whether the adapter can run the kernel of a name of a class's operation,
+// hasKernel says whether the adapter can run the kernel of a name of a class's operation,
 // for whichever activations.
-func (s *Set) may(class, name string) bool {
+func (s *Set) hasKernel(class, name string) bool {
 	operation, _, _ := strings.Cut(class, " ")
 	for i := range s.tables {
 		for j := range s.tables[i].kernels {
-			if k := &s.tables[i].kernels[j]; s.tables[i].operation == operation && k.name == name && s.able(k) {
+			if k := &s.tables[i].kernels[j]; s.tables[i].operation == operation && k.name == name && s.supports(k) {
 				return true
 			}
 		}
@@ -233,7 +233,7 @@ func (s *Set) find(class string, fits func(k *kernel) bool) *kernel {
 	for i := range s.tables {
 		for j := range s.tables[i].kernels {
 			k := &s.tables[i].kernels[j]
-			if s.tables[i].operation != operation || !s.runs(k) || fits != nil && !fits(k) {
+			if s.tables[i].operation != operation || !s.canRun(k) || fits != nil && !fits(k) {
 				continue
 			}
 			if ok && k.name == chosen {
@@ -247,16 +247,16 @@ func (s *Set) find(class string, fits func(k *kernel) bool) *kernel {
 	return found
 }
 
-// list says what an operation, or where there is none of the name what the set,
+// listKernels says what an operation, or where there is none of the name what the set,
 // can run.
-func (s *Set) list(name string) string {
+func (s *Set) listKernels(name string) string {
 	kernels, operations := "are kernels", "are operations"
 	for i := range s.tables {
 		t := &s.tables[i]
 		operations += " " + t.operation
 		for j := range t.kernels {
 			k := &t.kernels[j]
-			if t.operation == name && s.runs(k) {
+			if t.operation == name && s.canRun(k) {
 				kernels += fmt.Sprintf(" %s (weights %v)", k.name, k.packing)
 			}
 		}
@@ -283,14 +283,14 @@ func (s *Set) kernel(label, class string, p *Packing) *kernel {
 	k := s.find(class, func(k *kernel) bool { return k.packing == p })
 	if k == nil {
 		operation, _, _ := strings.Cut(class, " ")
-		panic(fmt.Sprintf("wgsl: %s: no kernel of %s for weights %v: there %s", label, operation, p, s.list(operation)))
+		panic(fmt.Sprintf("wgsl: %s: no kernel of %s for weights %v: there %s", label, operation, p, s.listKernels(operation)))
 	}
 	return k
 }
 
 // shader is that of a kernel that has one.
 func (s *Set) shader(label, class string, p *Packing) *shader {
-	return s.kernel(label, class, p).shaders[0].on(s.info)
+	return s.kernel(label, class, p).shaders[0].forAdapter(s.info)
 }
 
 // Kernels are the names of an operation's kernels that an adapter can run for
@@ -300,7 +300,7 @@ func Kernels(operation string, elem Elem, info gpu.Info) []string {
 	var names []string
 	for i := range tables {
 		for j := range tables[i].kernels {
-			if k := &tables[i].kernels[j]; tables[i].operation == operation && s.runs(k) {
+			if k := &tables[i].kernels[j]; tables[i].operation == operation && s.canRun(k) {
 				names = append(names, k.name)
 			}
 		}

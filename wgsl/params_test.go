@@ -57,7 +57,7 @@ func TestParams(t *testing.T) {
 	for _, table := range tables {
 		for _, k := range table.kernels {
 			for i := range k.shaders {
-				h := k.shaders[i].on(gpu.Info{})
+				h := k.shaders[i].forAdapter(gpu.Info{})
 				name := path.Base(h.file)
 				seen[name] = true
 				t.Run(fmt.Sprintf("%s/%s/%s", table.operation, k.name, name), func(t *testing.T) {

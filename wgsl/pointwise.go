@@ -86,7 +86,7 @@ func (s *Set) pointwise(b *gpu.Batch, label string, c pointwise) {
 	split := c.Phases * c.s * c.s
 	out4 := split * c.Y.C4()
 	class := classOf("pointwise", Shape{O: 4 * out4, I: x.C, KS: 1})
-	h := s.shader(label, class, c.Packing).covering(4*out4, len(c.Taps)).with(c.relu)
+	h := s.shader(label, class, c.Packing).covering(4*out4, len(c.Taps)).withReLU(c.relu)
 	if s.tapByTap(h, c.Taps) {
 		each := c
 		each.KT = max(c.KT, len(c.Taps))
@@ -104,7 +104,7 @@ func (s *Set) pointwise(b *gpu.Batch, label string, c pointwise) {
 	e := extent{H: 1, W: pixels, C4: out4, N: c.N}
 	macs := int64(c.N) * int64(pixels) * int64(split*c.Y.C) * int64(x.C) * int64(len(c.Taps))
 	values := constants{"KT": float64(len(c.Taps)), "S": float64(c.s), "SHUFFLE": flag(split > 1)}
-	h.whole(values, x.C)
+	h.setWhole(values, x.C)
 	p := s.products(h, e, class, c.Elem, c.add, values)
 	b.Dispatch(label, p, h.cover(e), pointwiseParams{
 		P: uint32(pixels), W: uint32(x.W), C_in4: uint32(x.C4()), C_out4: uint32(out4), C4: uint32(c.Y.C4()), Z: uint32(c.Phases),

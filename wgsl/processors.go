@@ -10,7 +10,7 @@ var (
 
 // blockedGrid is blockGrid for several blocks of an invocation.
 func blockedGrid(h *shader, e extent) [3]uint32 {
-	return [3]uint32{groups(e.W, h.pixels*h.wg), groups(4*e.C4, h.deep()), 1}
+	return [3]uint32{groups(e.W, h.pixels*h.wg), groups(4*e.C4, h.channelsDeep()), 1}
 }
 
 // inColumns is an upright shader for what e counts in pixels, and e in columns of them,
@@ -33,5 +33,5 @@ func (h *shader) inColumns(e extent, channels int) (*shader, extent) {
 // columnGrid covers blocks of channels and columns of pixels: the blocks of the same
 // pixels one after the other, so that the processor's cache has these.
 func columnGrid(h *shader, e extent) [3]uint32 {
-	return [3]uint32{groups(4*e.C4, h.deep()), groups(h.segments(e), h.wg), uint32(e.N)}
+	return [3]uint32{groups(4*e.C4, h.channelsDeep()), groups(h.segments(e), h.wg), uint32(e.N)}
 }

@@ -65,18 +65,18 @@ func (h *shader) columns(channels int) *shader {
 	return &suited
 }
 
-// transformed records frames with an input transform as a pass of its own, of some rows at
+// winogradTransformed records frames with an input transform as a pass of its own, of some rows at
 // a time; false where the kernel has none.
-func (s *Set) transformed(b *gpu.Batch, label, class string, c *Conv3DWinograd) bool {
+func (s *Set) winogradTransformed(b *gpu.Batch, label, class string, c *Conv3DWinograd) bool {
 	k := s.kernel(label, class, c.Packing)
 	if len(k.shaders) < 2 {
 		return false
 	}
 	x, h, of := &c.Taps[0].X, k.shaders[0].columns(c.Y.C), len(c.Taps)-2
 	for t := 0; t < c.N; t += of {
-		h.inRows(sumsRow(x, of), x.H, c.Y0, c.Y.H, func(y, rows, from, n int) {
-			s.sumsOf(b, label, k, c, t, from, n)
-			s.productsOf(b, label, class, h, &products{
+		h.eachRows(sumsRow(x, of), x.H, c.Y0, c.Y.H, func(y, rows, from, n int) {
+			s.inputTransform(b, label, k, c, t, from, n)
+			s.winogradProducts(b, label, class, h, &products{
 				Weights: c.Weights, sums: c.Sums, H: n, W: x.W, C: x.C, top: y + c.Y0 - 1 - from, left: c.X0 - 1, taps: 1,
 				Y: c.Y.Part(y, rows), T: c.T + t, of: of, add: c.Add, relu: c.ReLU,
 			})
@@ -85,9 +85,9 @@ func (s *Set) transformed(b *gpu.Batch, label, class string, c *Conv3DWinograd) 
 	return true
 }
 
-// inRows records sums for rows of the output, as many at a time as sumsRows says, which
+// eachRows records sums for rows of the output, as many at a time as sumsRows says, which
 // read n rows of x from `from` on.
-func (h *shader) inRows(row int64, high, y0, out int, record func(y, rows, from, n int)) {
+func (h *shader) eachRows(row int64, high, y0, out int, record func(y, rows, from, n int)) {
 	most := h.sumsRows(row)
 	for y := 0; y < out; y += most {
 		rows := min(out-y, most)
@@ -97,8 +97,8 @@ func (h *shader) inRows(row int64, high, y0, out int, record func(y, rows, from,
 	}
 }
 
-// sumsOf records those of n rows of the two or four frames from frame t on.
-func (s *Set) sumsOf(b *gpu.Batch, label string, k *kernel, c *Conv3DWinograd, t, row, n int) {
+// inputTransform records the sums of n rows of the two or four frames from frame t on.
+func (s *Set) inputTransform(b *gpu.Batch, label string, k *kernel, c *Conv3DWinograd, t, row, n int) {
 	const R = gpu.Read
 	var views [7]gpu.View
 	var at [6]uint32
@@ -139,16 +139,16 @@ type products struct {
 	add, relu bool
 }
 
-// productsOf records them.
-func (s *Set) productsOf(b *gpu.Batch, label, class string, h *shader, p *products) {
+// winogradProducts records them.
+func (s *Set) winogradProducts(b *gpu.Batch, label, class string, h *shader, p *products) {
 	const R = gpu.Read
-	h = h.with(p.relu)
-	n, columns, frames, wide, stride, shares := p.of+2, 3, p.of, p.Y.W, p.Y.Stride(), shares4
+	h = h.withReLU(p.relu)
+	n, columns, frames, wide, stride, shares := p.of+2, 3, p.of, p.Y.W, p.Y.Stride(), outputTransform4
 	if p.rows { // whose columns are in the sums
 		columns, frames, wide, stride = 1, 1, p.W, p.Y.C4()
 	}
 	if p.of == 2 {
-		shares = shares2
+		shares = outputTransform2
 	}
 	y, at := p.Y.Frames(p.T, frames)
 	in4 := p.taps * int(groups(p.C, 4))

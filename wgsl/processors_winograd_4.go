@@ -14,11 +14,11 @@ type winogradInputs4Params struct {
 	Size, X0_at, X1_at, X2_at, X3_at, X4_at, X5_at uint32
 }
 
-// shares2 and shares4 are how often each product goes to each of the frames: the
+// outputTransform2 and outputTransform4 are how often each product goes to each of the frames: the
 // powers of its point.
 var (
-	shares2 = [6][4]float32{{1, 0}, {1, 1}, {1, -1}, {0, -1}}
-	shares4 = [6][4]float32{
+	outputTransform2 = [6][4]float32{{1, 0}, {1, 1}, {1, -1}, {0, -1}}
+	outputTransform4 = [6][4]float32{
 		{1, 0, 0, 0},
 		{1, 0.75, 0.5625, 0.421875}, {1, -0.75, 0.5625, -0.421875},
 		{1, 1.5, 2.25, 3.375}, {1, -1.5, 2.25, -3.375},
@@ -29,9 +29,9 @@ var (
 // winogradWeights4 makes the sums of weights.
 var winogradWeights4 = shader{file: "processors/winograd_weights_4", wg: 64, grid: rowGrid}
 
-// sixTaps records the six sums of a weight's three taps or columns, of which each of its
+// weightTransform4 records the six sums of a weight's three taps or columns, of which each of its
 // blocks has p.Size vec4s.
-func (s *Set) sixTaps(b *gpu.Batch, label string, w Weights, blocks int, p winogradWeights4Params, to gpu.View) {
+func (s *Set) weightTransform4(b *gpu.Batch, label string, w Weights, blocks int, p winogradWeights4Params, to gpu.View) {
 	h := &winogradWeights4
 	size := int(p.Size)
 	from := gpu.View{Buffer: w.Weight, Size: int64(3 * blocks * 4 * size * w.Elem.Bytes())}

@@ -70,7 +70,7 @@ func (s *Set) WinogradRowWeights(b *gpu.Batch, label string, w Weights, shape Sh
 	blocks := int(groups(shape.O, w.Packing.out))
 	matrix := w.Packing.in * w.Packing.out / 4
 	row := matrix * int(groups(shape.I, w.Packing.in)) // of one of the three columns
-	s.sixTaps(b, label, w, blocks, winogradWeights4Params{
+	s.weightTransform4(b, label, w, blocks, winogradWeights4Params{
 		Size: uint32(shape.KT * 3 * row), Run: uint32(matrix), Part: uint32(row), Rows: 3, Taps: uint32(shape.KT),
 	}, gpu.View{Buffer: to, Size: s.WinogradRowBytes(shape)})
 	return Weights{Weight: to, Bias: w.Bias, Elem: s.summed(), Packing: winograd4x8}
@@ -107,11 +107,11 @@ func (s *Set) Conv3DWinogradRows(b *gpu.Batch, label string, c Conv3DWinogradRow
 	k := s.kernel(label, class, c.Packing)
 	h := k.shaders[0].columns(c.Y.C)
 	for t := range c.N {
-		h.inRows(rowSums(x, c.Y.W, len(c.Taps)), x.H, c.Y0, c.Y.H, func(y, rows, from, n int) {
+		h.eachRows(rowSums(x, c.Y.W, len(c.Taps)), x.H, c.Y0, c.Y.H, func(y, rows, from, n int) {
 			for i := range c.Taps {
-				s.rowSumsOf(b, label, &k.shaders[1], &c, i, t, from, n)
+				s.rowInputTransform(b, label, &k.shaders[1], &c, i, t, from, n)
 			}
-			s.productsOf(b, label, class, h, &products{
+			s.winogradProducts(b, label, class, h, &products{
 				Weights: c.Weights, sums: c.Sums, H: n, W: (c.Y.W + 3) / 4, C: x.C, taps: len(c.Taps), top: y + c.Y0 - 1 - from,
 				Y: c.Y.Part(y, rows), T: c.T + t, of: 4, rows: true, add: c.Add, relu: c.ReLU,
 			})
@@ -119,8 +119,8 @@ func (s *Set) Conv3DWinogradRows(b *gpu.Batch, label string, c Conv3DWinogradRow
 	}
 }
 
-// rowSumsOf records those of n rows under temporal tap i of output frame t.
-func (s *Set) rowSumsOf(b *gpu.Batch, label string, h *shader, c *Conv3DWinogradRows, i, t, row, n int) {
+// rowInputTransform records those of n rows under temporal tap i of output frame t.
+func (s *Set) rowInputTransform(b *gpu.Batch, label string, h *shader, c *Conv3DWinogradRows, i, t, row, n int) {
 	in := c.Taps[i].X.Part(row, n)
 	x, at := in.Frames(c.Taps[i].T+t, 1)
 	w4 := (c.Y.W + 3) / 4

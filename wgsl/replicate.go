@@ -29,7 +29,7 @@ type replicateParams struct {
 func (s *Set) Replicate(b *gpu.Batch, label string, r Replicate) {
 	x, y, n := r.X, r.Y, r.N
 	if x.C != y.C {
-		panic(wrong(label, "replicated pixels of HxWxC as HxWxC", x.H, x.W, x.C, y.H, y.W, y.C))
+		panic(badNumbers(label, "replicated pixels of HxWxC as HxWxC", x.H, x.W, x.C, y.H, y.W, y.C))
 	}
 	in, inAt := x.Frames(r.XT, n)
 	out, outAt := y.Frames(r.YT, n)

@@ -50,7 +50,7 @@ func rmsLanes(c4 int) int {
 func (s *Set) RMSNorm(b *gpu.Batch, label string, r RMSNorm) {
 	x, y, n := r.X, r.Y, r.N
 	if x.C != y.C || x.H != y.H || x.W != y.W || r.Gamma.Size < int64(4*Pad4(x.C)) {
-		panic(wrong(label, "rms norm of HxWxC into HxWxC with a gamma of bytes, needs", x.H, x.W, x.C, y.H, y.W, y.C, int(r.Gamma.Size), 4*Pad4(x.C)))
+		panic(badNumbers(label, "rms norm of HxWxC into HxWxC with a gamma of bytes, needs", x.H, x.W, x.C, y.H, y.W, y.C, int(r.Gamma.Size), 4*Pad4(x.C)))
 	}
 	x.alone(n)
 	y.alone(n)

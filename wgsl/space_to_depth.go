@@ -27,7 +27,7 @@ type spaceToDepthParams struct {
 func (s *Set) SpaceToDepth(b *gpu.Batch, label string, d SpaceToDepth) {
 	x, y, n := d.X, d.Y, d.N
 	if d.G < 1 || d.Y0+d.FS*y.H > x.H || d.X0+d.FS*y.W > x.W {
-		panic(wrong(label, "blocks of FT, FS, means of G at Y0, X0 of HxWxC into HxWxC", d.FT, d.FS, d.G, d.Y0, d.X0, x.H, x.W, x.C, y.H, y.W, y.C))
+		panic(badNumbers(label, "blocks of FT, FS, means of G at Y0, X0 of HxWxC into HxWxC", d.FT, d.FS, d.G, d.Y0, d.X0, x.H, x.W, x.C, y.H, y.W, y.C))
 	}
 	in, inAt := x.Frames(d.XT, n*d.FT)
 	out, outAt := y.Frames(d.YT, n)

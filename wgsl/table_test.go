@@ -60,7 +60,7 @@ func kernelLine(operation string, k *kernel) string {
 		case h.fit != nil:
 			tiles = append(tiles, "matrices")
 		case h.block > 0:
-			tiles = append(tiles, fmt.Sprintf("%d×%d×%d", h.wg, h.pixels, h.deep()))
+			tiles = append(tiles, fmt.Sprintf("%d×%d×%d", h.wg, h.pixels, h.channelsDeep()))
 		case h.pixels > 0:
 			tiles = append(tiles, fmt.Sprintf("%d×%d", h.wg, h.pixels))
 		default:

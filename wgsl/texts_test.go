@@ -29,7 +29,7 @@ func TestSources(t *testing.T) {
 			shaders := slices.Clone(k.shaders)
 			if takesReLU(table.operation) {
 				for i := range k.shaders {
-					shaders = append(shaders, *k.shaders[i].with(true), *k.shaders[i].with(true).leaking(true))
+					shaders = append(shaders, *k.shaders[i].withReLU(true), *k.shaders[i].withReLU(true).withLeakyReLU(true))
 				}
 			}
 			for i := range shaders {

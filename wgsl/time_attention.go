@@ -29,7 +29,7 @@ type timeAttentionParams struct {
 func (s *Set) TimeAttention(b *gpu.Batch, label string, a TimeAttention) {
 	x, o := a.QKV, a.O
 	if x.C != 3*Pad4(o.C) || x.H != o.H || x.W != o.W || a.Heads < 1 || a.Heads > 1 && o.C%(4*a.Heads) != 0 {
-		panic(wrong(label, "attention over time in heads of HxWxC into HxWxC", a.Heads, x.H, x.W, x.C, o.H, o.W, o.C))
+		panic(badNumbers(label, "attention over time in heads of HxWxC into HxWxC", a.Heads, x.H, x.W, x.C, o.H, o.W, o.C))
 	}
 	h := s.shader(label, "time_attention", nil)
 	d4, part := o.C4()/a.Heads, h.block/4

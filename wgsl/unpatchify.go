@@ -23,7 +23,7 @@ type Unpatchify struct {
 func (s *Set) Unpatchify(b *gpu.Batch, label string, u Unpatchify) {
 	x, y, n, patch := u.X, u.Y, u.N, u.Patch
 	if x.C != y.C*patch*patch || y.H != patch*x.H || y.W != patch*x.W {
-		panic(wrong(label, "patches of a side in HxWxC for HxWxC", patch, x.H, x.W, x.C, y.H, y.W, y.C))
+		panic(badNumbers(label, "patches of a side in HxWxC for HxWxC", patch, x.H, x.W, x.C, y.H, y.W, y.C))
 	}
 	x.alone(n)
 	y.alone(n)

@@ -70,7 +70,7 @@ func (s *Set) weighted(h *shader, weight Elem, c constants, storage ...gpu.Acces
 // made is weighted for a class of dispatches. Programs of two classes may be alike;
 // a device compiles one of them.
 func (s *Set) made(h *shader, class string, weight Elem, c constants, storage ...gpu.Access) *gpu.Program {
-	h = h.leaking(s.Leaky)
+	h = h.withLeakyReLU(s.Leaky)
 	key := fmt.Sprintf("%s %d %d %d %d %v %v %v %s", h.name(), h.wg, h.pixels, h.block, h.blocks, h.sizes, weight, c, class) // a map prints by its keys' order
 	if p := s.programs[key]; p != nil {
 		return p
@@ -92,7 +92,7 @@ func (s *Set) products(h *shader, e extent, class string, weight Elem, add bool,
 	return s.made(h, class, weight, c, R, R, R, R, R, gpu.ReadWrite)
 }
 
-// wrong is what a panic says of numbers that an operation can't take.
-func wrong(label, what string, numbers ...int) string {
+// badNumbers is what a panic says of numbers that an operation can't take.
+func badNumbers(label, what string, numbers ...int) string {
 	return fmt.Sprintf("wgsl: %s: %s: %d", label, what, numbers)
 }

@@ -37,7 +37,7 @@ func (s *Set) WinogradWeights(b *gpu.Batch, label string, c WinogradWeights) Wei
 	made := Weights{Weight: c.To, Bias: c.Bias, Elem: s.summed(), Packing: winograd4x8}
 	if c.Of == 4 {
 		all := uint32(size / 4)
-		s.sixTaps(b, label, c.Weights, blocks, winogradWeights4Params{Size: all, Run: all, Part: all, Rows: 1, Taps: 1}, to)
+		s.weightTransform4(b, label, c.Weights, blocks, winogradWeights4Params{Size: all, Run: all, Part: all, Rows: 1, Taps: 1}, to)
 		return made
 	}
 	from := gpu.View{Buffer: c.Weight, Size: int64(3 * blocks * size * c.Elem.Bytes())}

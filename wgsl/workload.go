@@ -65,7 +65,7 @@ func (s *Set) note(p *gpu.Program, h *shader, class string, weight Elem) {
 // has says whether h is a shader of a kernel, with the sizes of some channels and pixels.
 func (k *kernel) has(h *shader, info gpu.Info) bool {
 	return slices.ContainsFunc(k.shaders, func(own shader) bool {
-		own = *own.on(info).with(h.relu).leaking(h.leaky)
+		own = *own.forAdapter(info).withReLU(h.relu).withLeakyReLU(h.leaky)
 		return own.name() == h.name() && own.wg == h.wg && own.block == h.block && (own.pixels == h.pixels || own.blocks > 0)
 	})
 }
@@ -97,7 +97,7 @@ func (s *Set) Kernels(operation string, shape Shape) []string {
 	var all []*kernel
 	for i := range s.tables {
 		for j := range s.tables[i].kernels {
-			if k := &s.tables[i].kernels[j]; s.tables[i].operation == operation && s.runs(k) && fits(k) {
+			if k := &s.tables[i].kernels[j]; s.tables[i].operation == operation && s.canRun(k) && fits(k) {
 				all = append(all, k)
 			}
 		}
@@ -136,7 +136,7 @@ func (s *Set) Texts() string {
 			k := &s.tables[i].kernels[j]
 			fmt.Fprintln(&all, s.tables[i].operation, k.name, k.packing)
 			for l := range k.shaders {
-				fmt.Fprintln(&all, k.shaders[l].file, k.shaders[l].on(s.info).tile())
+				fmt.Fprintln(&all, k.shaders[l].file, k.shaders[l].forAdapter(s.info).tile())
 			}
 		}
 	}
