@@ -120,7 +120,7 @@ func TestDamaged(t *testing.T) {
 
 // TestSaid: which of ffmpeg's lines are about the video.
 func TestSaid(t *testing.T) {
-	s := &said{format: "mov,mp4,m4a,3gp,3g2,mj2", others: []string{"mp3"}}
+	s := &decodeLog{format: "mov,mp4,m4a,3gp,3g2,mj2", others: []string{"mp3"}}
 	fmt.Fprint(s, "[h264 @ 0x1] [warning] DTS discontinuity\n"+
 		"[mp3float @ 0x1] [error] Header missing\n"+
 		"[mjpeg @ 0x1] [error] unable to decode APP fields: Invalid data\n"+

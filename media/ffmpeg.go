@@ -34,7 +34,7 @@ func ffmpegCommand(ctx context.Context, tool string, args ...string) (*exec.Cmd,
 	log := &ffmpegLog{}
 	cmd.Stderr = log
 	cmd.WaitDelay = 5 * time.Second
-	ownGroup(cmd)
+	newProcessGroup(cmd)
 	return cmd, log, nil
 }
 

@@ -12,9 +12,8 @@ import (
 	"tessera/format/quote"
 )
 
-// leftBehind warns of what is in the video that the frames are of, and neither
-// frames nor sound.
-func (o CreateOptions) leftBehind(ctx context.Context, path string) {
+// warnDropped warns of streams of the input video that the output does not have.
+func (o CreateOptions) warnDropped(ctx context.Context, path string) {
 	if o.From == "" || soundless(o.From) {
 		return
 	}

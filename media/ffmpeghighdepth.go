@@ -9,16 +9,16 @@ import (
 	"slices"
 )
 
-// deepFrames are frames of more than 8 bits a channel on their way to ffmpeg: planes of
+// highDepthFrames are frames of more than 8 bits a channel on their way to ffmpeg: planes of
 // RGB, or of BT.709 in limited range with full chroma. ffmpeg 5.1's scaler makes Y of
 // 10-bit RGB 1.1 codes too bright on average and up to 3.1 off, so the matrix is ours.
-type deepFrames struct {
+type highDepthFrames struct {
 	bits int
 	rgb  bool
 }
 
-// deepFor are those for a pixel format that is written; nil for one of 8 bits.
-func deepFor(pixels string) *deepFrames {
+// highDepthFor are those for a pixel format that is written; nil for one of 8 bits.
+func highDepthFor(pixels string) *highDepthFrames {
 	bits := ffprobeStream{PixelFormat: pixels}.bits()
 	if bits <= 8 {
 		return nil
@@ -26,11 +26,11 @@ func deepFor(pixels string) *deepFrames {
 	if !slices.Contains([]int{9, 10, 12, 14}, bits) {
 		bits = 16
 	}
-	return &deepFrames{bits, isRGBName.MatchString(pixels)}
+	return &highDepthFrames{bits, isRGBName.MatchString(pixels)}
 }
 
 // name is ffmpeg's for their format.
-func (d *deepFrames) name() string {
+func (d *highDepthFrames) name() string {
 	if d.rgb {
 		return fmt.Sprintf("gbrp%dle", d.bits)
 	}
@@ -38,7 +38,7 @@ func (d *deepFrames) name() string {
 }
 
 // pack sets dst, three planes of two bytes a pixel, to a frame, [H,W,3].
-func (d *deepFrames) pack(dst []byte, frame []float32) {
+func (d *highDepthFrames) pack(dst []byte, frame []float32) {
 	plane := len(frame) / 3
 	put := func(p, i int, code float64) {
 		binary.LittleEndian.PutUint16(dst[2*(p*plane+i):], uint16(math.Floor(code+0.5)))

@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// said is what ffmpeg says while it reads: its exit status is 0 for a file that
-// ends early or whose pictures are broken, and only messages tell. It reads the
-// lines of -v repeat+level+verbose.
-type said struct {
+// decodeLog reads ffmpeg's messages while it decodes. Its exit status is 0 for a truncated
+// file or broken pictures, which only messages report. It reads the lines of
+// -v repeat+level+verbose.
+type decodeLog struct {
 	format string   // what reads the container
 	others []string // codecs of the streams that are not asked for
 
@@ -25,8 +25,8 @@ type said struct {
 	size, changed string // of the first pictures that went into the filter, and of the last that differed
 }
 
-// saidLine is "[h264 @ 0x55] [error] text"; newer ffmpeg has several contexts.
-var saidLine = regexp.MustCompile(`^((?:\[[^]]* @ [^]]*\] )*)\[(\w+)\] (.*)$`)
+// logLine is "[h264 @ 0x55] [error] text"; newer ffmpeg has several contexts.
+var logLine = regexp.MustCompile(`^((?:\[[^]]* @ [^]]*\] )*)\[(\w+)\] (.*)$`)
 
 // harmless are errors by name only: every frame is there and right.
 var harmless = []string{
@@ -38,10 +38,10 @@ var harmless = []string{
 	"non monotonically increasing dts to", // times of our own frames, which we number ourselves
 }
 
-func (s *said) Write(p []byte) (int, error) {
+func (s *decodeLog) Write(p []byte) (int, error) {
 	for _, c := range p {
 		if c == '\n' || c == '\r' {
-			s.told(string(s.line))
+			s.readLine(string(s.line))
 			s.line = s.line[:0]
 		} else if len(s.line) < 4096 {
 			s.line = append(s.line, c)
@@ -50,8 +50,8 @@ func (s *said) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (s *said) told(line string) {
-	m := saidLine.FindStringSubmatch(line)
+func (s *decodeLog) readLine(line string) {
+	m := logLine.FindStringSubmatch(line)
 	if m == nil {
 		return
 	}
@@ -74,7 +74,7 @@ func (s *said) told(line string) {
 // to the first ones' size.
 var filterInput = regexp.MustCompile(`^w:(\d+) h:(\d+) `)
 
-func (s *said) input(size string) {
+func (s *decodeLog) input(size string) {
 	if s.size == "" {
 		s.size, s.changed = size, size
 	}
@@ -85,7 +85,7 @@ func (s *said) input(size string) {
 
 // ignored tells of errors that harm no frame. ffmpeg looks into every stream
 // while it opens a file, and complains of the sound too.
-func (s *said) ignored(context, text string) bool {
+func (s *decodeLog) ignored(context, text string) bool {
 	if slices.ContainsFunc(harmless, func(h string) bool { return strings.Contains(text, h) }) {
 		return true
 	}
@@ -95,7 +95,7 @@ func (s *said) ignored(context, text string) bool {
 
 // reason is one line of what was said, cut and quoted, with how many more there
 // are. file is ffmpeg's own name for what it read.
-func (s *said) reason(file string) string {
+func (s *decodeLog) reason(file string) string {
 	text := strings.ReplaceAll(cmp.Or(s.container, s.first), file, "the file")
 	if s.errors < 2 {
 		return fmt.Sprintf("%.160q", text)

@@ -124,7 +124,7 @@ func (c *videoClip) check() error {
 		if err != nil {
 			return fmt.Errorf("media: %s: %w", c.path, err)
 		}
-		count, log := &frameCounter{}, &said{format: c.stream.format, others: c.stream.others}
+		count, log := &frameCounter{}, &decodeLog{format: c.stream.format, others: c.stream.others}
 		cmd.Stdout, cmd.Stderr = count, log
 		err = cmd.Run()
 		switch {
@@ -142,7 +142,7 @@ func (c *videoClip) check() error {
 }
 
 // judge refuses what is broken, unless that is accepted.
-func (c *videoClip) judge(log *said) error {
+func (c *videoClip) judge(log *decodeLog) error {
 	if c.frames == 0 {
 		if log.errors > 0 {
 			return badInputf(c.path, "no video frames; ffmpeg: %s", log.reason("file:"+c.path))
@@ -156,7 +156,7 @@ func (c *videoClip) judge(log *said) error {
 		}
 	}
 	if log.errors == 0 {
-		missing, err := cutShort(c.path, c.stream.format)
+		missing, err := truncation(c.path, c.stream.format)
 		if err != nil || missing == "" {
 			return err
 		}
@@ -215,7 +215,7 @@ func (c *videoClip) first() error {
 type pictureRun struct {
 	stop   context.CancelFunc
 	cmd    *exec.Cmd
-	log    *said
+	log    *decodeLog
 	frames *bufio.Reader
 }
 
@@ -233,7 +233,7 @@ func (c *videoClip) begin() error {
 		stop()
 		return fmt.Errorf("media: %s: %w", c.path, err)
 	}
-	log := &said{format: c.stream.format, others: c.stream.others}
+	log := &decodeLog{format: c.stream.format, others: c.stream.others}
 	cmd.Stderr = log
 	pipe, err := cmd.StdoutPipe()
 	if err == nil {

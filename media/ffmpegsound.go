@@ -121,7 +121,7 @@ func newSound(ctx context.Context, from probed, at int, path, ext string, second
 	if err != nil {
 		return nil, "", errors.Join(err, s.close())
 	}
-	log := &said{}
+	log := &decodeLog{}
 	cmd.Stderr = log
 	err = cmd.Run()
 	info, serr := f.Stat()

@@ -10,9 +10,9 @@ import (
 	"os"
 )
 
-// cutShort says what is missing at the end of a file that ffmpeg reads without a
-// word, frames short; "" is nothing.
-func cutShort(path, format string) (string, error) {
+// truncation says what is missing at the end of a file that ffmpeg reads without an error;
+// "" if nothing is.
+func truncation(path, format string) (string, error) {
 	ends := map[string]func(*bufio.Reader) (string, error){"gif": gifEnd, "mpegts": transportEnd}[format]
 	if ends == nil {
 		return "", nil

@@ -19,12 +19,12 @@ type ffmpegSink struct {
 	stop    context.CancelFunc
 	pending *pending
 	cmd     *exec.Cmd
-	log     *said
+	log     *decodeLog
 	pipe    io.WriteCloser
 	sound   *sound // nil for none
 	waited  bool
-	deep    *deepFrames // nil for frames of 8 bits
-	raw     []byte      // one of them
+	deep    *highDepthFrames // nil for frames of 8 bits
+	raw     []byte           // one of them
 }
 
 func createFFmpeg(ctx context.Context, path string, f Format, o CreateOptions) (backend, error) {
@@ -33,7 +33,7 @@ func createFFmpeg(ctx context.Context, path string, f Format, o CreateOptions) (
 		return nil, err
 	}
 	run, stop := context.WithCancel(ctx)
-	s := &ffmpegSink{ctx: ctx, stop: stop, pending: p, deep: deepFor(o.PixelFormat)}
+	s := &ffmpegSink{ctx: ctx, stop: stop, pending: p, deep: highDepthFor(o.PixelFormat)}
 	if err := s.begin(run, f, o); err != nil {
 		stop()
 		s.silence()
@@ -71,7 +71,7 @@ func (s *ffmpegSink) start(ctx context.Context, ext string, f Format, o CreateOp
 	if s.cmd, _, err = ffmpegCommand(ctx, "ffmpeg"); err != nil {
 		return err
 	}
-	s.log = &said{}
+	s.log = &decodeLog{}
 	s.cmd.Stderr = s.log
 	args := []string{"-v", "repeat+level+error", "-nostdin", "-y"}
 	mapped := []string{"-map", "0:v:0"}
@@ -101,7 +101,7 @@ func (s *ffmpegSink) try(ctx context.Context, f Format, o CreateOptions) error {
 		return fmt.Errorf("media: %s: %w", s.pending.path, err)
 	}
 	var all bytes.Buffer
-	log := &said{}
+	log := &decodeLog{}
 	cmd.Stdin, cmd.Stderr = bytes.NewReader(make([]byte, rawBytes(f, s.deep))), io.MultiWriter(log, &all)
 	err = cmd.Run()
 	reason := log.reason("file:" + s.pending.temp)
@@ -121,7 +121,7 @@ func (s *ffmpegSink) try(ctx context.Context, f Format, o CreateOptions) error {
 }
 
 // rawInput are the frames that come in.
-func rawInput(f Format, deep *deepFrames) []string {
+func rawInput(f Format, deep *highDepthFrames) []string {
 	pixels := "rgb0"
 	if f.channels() == 4 {
 		pixels = "rgba"
@@ -134,7 +134,7 @@ func rawInput(f Format, deep *deepFrames) []string {
 }
 
 // rawBytes are those of one.
-func rawBytes(f Format, deep *deepFrames) int {
+func rawBytes(f Format, deep *highDepthFrames) int {
 	if deep != nil {
 		return 6 * f.Height * f.Width
 	}
@@ -182,7 +182,7 @@ func encodeArgs(ext, output string, f Format, o CreateOptions) []string {
 		scaled, matrix, frames = "bt601", "bt470bg", "bt470bg"
 	}
 	filter := "scale=flags=bicubic+accurate_rnd+full_chroma_int+full_chroma_inp:out_color_matrix=" + scaled + ":out_range=" + span
-	if deep := deepFor(pixels); deep != nil { // the matrix is in the frames already
+	if deep := highDepthFor(pixels); deep != nil { // the matrix is in the frames already
 		filter = strings.Replace("setparams=range=tv:colorspace=bt709,"+filter, "scale=", "scale=in_color_matrix=bt709:in_range=tv:", 1)
 	}
 	if isRGBName.MatchString(pixels) {

@@ -97,8 +97,8 @@ func inspectFFmpeg(ctx context.Context, path string) (Summary, error) {
 }
 
 // packets reads those of the stream, without decoding them.
-func (s ffprobeStream) packets(ctx context.Context, path string) (*packetCounter, *said, error) {
-	packets, log := &packetCounter{}, &said{format: s.format, others: s.others}
+func (s ffprobeStream) packets(ctx context.Context, path string) (*packetCounter, *decodeLog, error) {
+	packets, log := &packetCounter{}, &decodeLog{format: s.format, others: s.others}
 	cmd, _, err := ffmpegCommand(ctx, "ffprobe", append([]string{"-v", "repeat+level+error",
 		"-select_streams", strconv.Itoa(s.Index), "-show_entries", "packet=pts_time,duration_time,flags", "-of", "csv=p=0"}, inputArgs(path, s.literal)...)...)
 	if err != nil {

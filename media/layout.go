@@ -87,7 +87,7 @@ func (a *array) layout(o LatentOptions) (layout, error) {
 	y, orders, err := fitting(a.shape, o, a.batch)
 	switch {
 	case o.Channels == 0 && a.meta[latent.MetaKind] == "" && a.trainer == nil:
-		y.note = perhapsFolded(a.shape, a.batch)
+		y.note = foldedHint(a.shape, a.batch)
 	case err != nil && untold:
 		err = a.otherwise(o, err)
 	case err != nil && a.meta[latent.MetaModel] != "":

@@ -46,9 +46,9 @@ func named(s []int, o LatentOptions) (layout, error) {
 	return y, nil
 }
 
-// perhapsFolded says of a latent, whose channels nobody tells, that its frames may lie
+// foldedHint says of a latent, whose channels nobody tells, that its frames may lie
 // among them, as ComfyUI's samplers leave SeedVR2's latents, of 16; "" where they can't.
-func perhapsFolded(s []int, batch bool) string {
+func foldedHint(s []int, batch bool) string {
 	const channels = 16
 	plain := len(s) > 0 && !batch && slices.Contains([]int{channels, 48}, s[0]) // Wan 2.2's are 48
 	if len(s) != 4 || plain || s[1] <= channels || s[1]%channels != 0 {

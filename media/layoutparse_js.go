@@ -13,7 +13,7 @@ func named([]int, LatentOptions) (layout, error) {
 	return layout{}, errors.New("a layout is for the program only")
 }
 
-func perhapsFolded([]int, bool) string { return "" }
+func foldedHint([]int, bool) string { return "" }
 
 func several(_ []string, err error) error { return err }
 

@@ -4,4 +4,4 @@ package media
 
 import "os/exec"
 
-func ownGroup(*exec.Cmd) {}
+func newProcessGroup(*exec.Cmd) {}

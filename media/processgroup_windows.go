@@ -5,6 +5,6 @@ import (
 	"syscall"
 )
 
-func ownGroup(cmd *exec.Cmd) {
+func newProcessGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP}
 }

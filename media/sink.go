@@ -176,7 +176,7 @@ func (o CreateOptions) losses(ctx context.Context, path string, f Format) {
 		o.warn(fmt.Sprintf("%s: frame rate unknown, using %s frames/s; --fps sets another", path, f.rate()))
 	}
 	if isVideoFile(path) {
-		o.leftBehind(ctx, path)
+		o.warnDropped(ctx, path)
 		return
 	}
 	if animation && ext == ".gif" {
