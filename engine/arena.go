@@ -9,9 +9,9 @@ import (
 	"tessera/wgsl"
 )
 
-// arena gives activations memory, without a device. While a batch is recorded each
-// has a buffer of its own; then, as it is known how long each lives, they are
-// placed in buffers that all batches share.
+// arena allocates memory for activations, without a device. While a batch is recorded, each
+// activation has its own placeholder buffer. When all lifetimes are known, place puts them
+// into buffers that all batches share.
 type arena struct {
 	limit   int64 // bytes in one buffer
 	buffers []*gpu.Buffer
@@ -22,8 +22,7 @@ type arena struct {
 	layer   string // that is recorded
 }
 
-// use is a buffer of an activation: what lies in one of the arena's, from when to
-// when.
+// use is an activation's placeholder buffer, its lifetime, and the arena buffer that holds it.
 type use struct {
 	_ gpu.Incomparable
 
@@ -36,8 +35,8 @@ type use struct {
 
 func newArena(limit int64) *arena { return &arena{limit: limit} }
 
-// take declares a buffer of at least size bytes.
-func (a *arena) take(label string, size int64) (*gpu.Buffer, error) {
+// alloc declares a buffer of at least size bytes.
+func (a *arena) alloc(label string, size int64) (*gpu.Buffer, error) {
 	if size > a.limit {
 		return nil, fmt.Errorf("engine: %s: activation of %s, device allows %s in a buffer: %w", label, Bytes(size), Bytes(a.limit), gpu.ErrTooLarge)
 	}
@@ -47,8 +46,8 @@ func (a *arena) take(label string, size int64) (*gpu.Buffer, error) {
 	return b, nil
 }
 
-// give says that a buffer is needed no more.
-func (a *arena) give(b *gpu.Buffer) {
+// free ends the lifetime of a buffer.
+func (a *arena) free(b *gpu.Buffer) {
 	for i := len(a.uses) - 1; i >= 0; i-- { // none has it where it was refused
 		if u := a.uses[i]; u.own == b {
 			if u.till > 0 {
@@ -61,8 +60,8 @@ func (a *arena) give(b *gpu.Buffer) {
 	}
 }
 
-// place puts what batches use into the arena's buffers, the largest first, each
-// where it fits best, and tells where each then lies.
+// place assigns each use to an arena buffer, the largest use first, by best fit. It returns
+// the arena buffer of each placeholder.
 func (a *arena) place() map[*gpu.Buffer]*gpu.Buffer {
 	sorted := slices.Clone(a.uses)
 	slices.SortStableFunc(sorted, func(u, o *use) int { return cmp.Compare(o.own.Size, u.own.Size) })
@@ -93,7 +92,7 @@ func (a *arena) fit(u *use) {
 	a.times.add(best, u)
 }
 
-// bytes is what the arena's buffers take together.
+// bytes is the size of all arena buffers.
 func (a *arena) bytes() int64 { return sum(a.buffers) }
 
 // memoryBank keeps the frames that causal convolutions read in the next slice,
@@ -103,13 +102,13 @@ type memoryBank struct {
 	frames map[string][]*gpu.Buffer
 	order  []*gpu.Buffer
 	across int64                    // see Internals.Across
-	away   bool                     // it lives on the host: the buffers only stand for it
+	away   bool                     // it lives on the host, and the buffers are placeholders
 	i8     bool                     // frames are kept in 8 bits
 	hosts  map[*gpu.Buffer]HostSlot // where, for each
 	parked map[int]*HostMemory      // frames that wait for their portion, by its depth
 }
 
-// buffers are what is on the device of it.
+// buffers are the memory's buffers on the device.
 func (m *memoryBank) buffers() []*gpu.Buffer {
 	if m.away {
 		return nil

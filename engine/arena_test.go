@@ -19,10 +19,10 @@ func lie(t *testing.T, a *arena, lives string, sizes map[rune]int64) map[rune]*g
 	own := map[rune]*gpu.Buffer{}
 	for _, c := range lives {
 		if own[c] != nil {
-			a.give(own[c])
+			a.free(own[c])
 			continue
 		}
-		b, err := a.take(string(c), sizes[c])
+		b, err := a.alloc(string(c), sizes[c])
 		require.NoError(t, err)
 		own[c] = b
 	}
@@ -63,16 +63,16 @@ func TestArenaTakesTheBest(t *testing.T) {
 		for range 200 {
 			if len(live) > 8 || len(live) > 0 && r.IntN(2) == 0 {
 				n := r.IntN(len(live))
-				a.give(live[n])
+				a.free(live[n])
 				live = append(live[:n], live[n+1:]...)
 				continue
 			}
-			b, err := a.take("x", int64(4*(1+r.IntN(20))))
+			b, err := a.alloc("x", int64(4*(1+r.IntN(20))))
 			require.NoError(t, err)
 			live = append(live, b)
 		}
 		for _, b := range live {
-			a.give(b)
+			a.free(b)
 		}
 	}
 	in := a.place()
@@ -112,11 +112,11 @@ func TestBatchesShareTheArena(t *testing.T) {
 	a := newArena(1 << 20)
 	for _, size := range []int64{100, 300, 200} {
 		for range 2 {
-			_, err := a.take("x", size)
+			_, err := a.alloc("x", size)
 			require.NoError(t, err)
 		}
 		for _, u := range a.uses[len(a.uses)-2:] {
-			a.give(u.own)
+			a.free(u.own)
 		}
 		a.batch++
 	}
@@ -127,13 +127,13 @@ func TestBatchesShareTheArena(t *testing.T) {
 
 func TestArenaRefuses(t *testing.T) {
 	a := newArena(100)
-	b, err := a.take("decoder.conv_in", 100)
+	b, err := a.alloc("decoder.conv_in", 100)
 	require.NoError(t, err)
-	_, err = a.take("decoder.conv_in", 101)
+	_, err = a.alloc("decoder.conv_in", 101)
 	require.ErrorIs(t, err, gpu.ErrTooLarge)
 	require.ErrorContains(t, err, "decoder.conv_in: activation of 101 bytes, device allows 100 bytes")
-	a.give(b)
-	require.PanicsWithValue(t, "engine: decoder.conv_in freed twice", func() { a.give(b) })
+	a.free(b)
+	require.PanicsWithValue(t, "engine: decoder.conv_in freed twice", func() { a.free(b) })
 }
 
 // Tiles of all shapes share a layer's memory, as large as the largest needs.

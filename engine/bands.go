@@ -7,14 +7,14 @@ import (
 	"tessera/wgsl"
 )
 
-// A layer whose frames a binding can't hold is made in bands of rows. Each row is
-// made as it would be with the others, so that the result does not change.
+// A layer whose frames are larger than a binding runs in bands of rows. Each row is computed
+// as without bands, so the result does not change.
 
 // reach says which rows a layer reads for rows y0 to y1 of its output: by*y0+from to
 // by*y1+to, of what it reads taken as `per` times as high. Some may lie outside.
 type reach struct{ by, from, to, per int }
 
-// each is that of layers that look at no neighbours.
+// each is the reach of layers that read no neighbours.
 var each = reach{by: 1, per: 1}
 
 // cells is that of layers that read cells around pixels of frames twice as high, of
@@ -38,7 +38,7 @@ func (e *emitter) window(w Window) Window {
 	return w
 }
 
-// all makes all of an operation's output y, in bands where it can't be bound.
+// all records an operation's whole output y, in bands if it can't be bound.
 func (e *emitter) all(n *node, y *wgsl.Tensor) {
 	e.reach, e.b = n.reach, band{}
 	if len(n.reads) > 0 {
@@ -67,22 +67,22 @@ func (e *emitter) all(n *node, y *wgsl.Tensor) {
 // releaseBand frees the memory of a band.
 func (e *emitter) releaseBand() {
 	for _, b := range e.copies {
-		e.arena.give(b)
+		e.arena.free(b)
 	}
 	e.copies = e.copies[:0]
 }
 
-// close gives x memory of its own, for a band, with its frames one right behind the other.
+// close allocates memory for x in a band, with contiguous frames.
 func (e *emitter) close(label string, x *wgsl.Tensor) {
 	x.Row, x.Rows = 0, 0
-	x.Buffer = e.take(label, x.Bytes())
+	x.Buffer = e.alloc(label, x.Bytes())
 	e.copies = append(e.copies, x.Buffer)
 }
 
-// beyond says whether n frames of x, or what there are, can't be bound at once.
+// beyond reports whether n frames of x, or all if it has fewer, are too large to bind.
 func (e *emitter) beyond(x *wgsl.Tensor, n int) bool { return x.Beyond(n, e.limits.MaxBinding) }
 
-// unbound says that so many rows of x can't be bound, if they can't.
+// unbound is the error of so many rows of x that can't be bound; nil if they can.
 func unbound(label string, x *wgsl.Tensor, rows int, most int64) error {
 	bytes := int64(rows) * x.RowBytes()
 	if bytes <= most {

@@ -7,25 +7,24 @@ import (
 	"tessera/wgsl"
 )
 
-// Bands: rows of a layer's output that are made by themselves, where all rows can't be
-// bound, or where their causal memory or what they write over asks for it. bands.go says
-// what a band is, this file cuts outputs into bands, and bands_in_place.go has convolutions
-// write over what they read.
+// Bands: a layer runs on some rows of its output at a time if all rows can't be bound, if
+// its causal memory is offloaded or in 8 bits, or if it overwrites its input. bands.go
+// defines a band, this file cuts outputs into bands, and bands_in_place.go overwrites inputs.
 //
-// The planner decides only whether convolutions may write over what they read (Plan.InPlace,
-// one of the savings); whether a layer is made in bands follows from the limits of the
-// adapter and the size of its frames.
+// The planner decides only whether convolutions may overwrite their input (Plan.InPlace, one
+// of the savings). Whether a layer runs in bands follows from the limits of the adapter and
+// the size of its frames.
 //
-// A recording asks each node which rows it reads (reach), and has it record its commands
-// once for each band. Frames that a command needs close together are copied.
+// A recording asks each node which rows it reads (reach), and records the node's commands
+// once for each band. Frames that one command needs next to each other are copied.
 //
-// The runner does nothing for it: commands of a band are commands. Results leave in bands
-// that can be bound, too (Plan.Bound).
+// The runner sees only commands. Results are downloaded in bands that can be bound, too
+// (Plan.Bound).
 
-// rows are those that are read for rows y0 to y1-1 of the output.
+// rows are the input rows for rows y0 to y1-1 of the output.
 func (r reach) rows(y0, y1 int) (lo, hi int) { return r.row(r.by*y0 + r.from), r.row(r.by*y1 + r.to) }
 
-// row is that which row y is part of, taken as higher.
+// row is the input row that holds row y of the input enlarged by per.
 func (r reach) row(y int) int {
 	if y < 0 {
 		y -= r.per - 1
@@ -33,7 +32,7 @@ func (r reach) row(y int) int {
 	return y / r.per
 }
 
-// bands cuts a node's output of so many rows into as few as can be of h at most.
+// bands cuts all rows of a node's output into as few bands of at most h rows as possible.
 func (n *node) bands(h, all, of int) (list []band) {
 	step := max(n.step, 1)
 	count := (all + h - 1) / h
@@ -52,13 +51,13 @@ func (n *node) bands(h, all, of int) (list []band) {
 	return list
 }
 
-// high is how many rows are read for h of the output, at most.
+// high is the greatest number of input rows for h output rows.
 func (r reach) high(h int) int {
 	lo, hi := r.rows(0, h)
 	return hi - lo + min(1, r.per-1)
 }
 
-// cut makes a node's output y of x in bands that can be bound.
+// cut records a node in bands that can be bound.
 func (e *emitter) cut(n *node, x wgsl.Tensor, y *wgsl.Tensor) {
 	read, made, step := max(n.joint, 1), e.makes, max(n.step, 1)
 	most := e.limits.MaxBinding - bindAlign
@@ -79,8 +78,8 @@ func (e *emitter) cut(n *node, x wgsl.Tensor, y *wgsl.Tensor) {
 	e.placeBands(n.label, math.MaxInt64)
 }
 
-// part makes a band of y, of x. Frames of them that one command reads or makes
-// together lie close to each other, if need be in copies.
+// part records a band. Frames that one command reads or makes together are copied if they
+// are too far apart.
 func (e *emitter) part(n *node, b band, x, y *wgsl.Tensor) {
 	e.b = b
 	e.x = x.Part(b.lo, b.hi-b.lo)
@@ -103,7 +102,7 @@ func (e *emitter) part(n *node, b band, x, y *wgsl.Tensor) {
 		e.close(n.label+" rows", &made)
 	case inPlace:
 		made.Row, made.Rows = 0, 0
-		made.Buffer = e.take(n.label+" rows", made.Bytes())
+		made.Buffer = e.alloc(n.label+" rows", made.Bytes())
 	case e.scattered(&to, e.makes):
 		e.close(n.label+" rows", &made)
 		if n.onto.id != 0 {
@@ -127,8 +126,8 @@ func (e *emitter) scattered(x *wgsl.Tensor, n int) bool {
 	return min(n, x.T) > 1 && e.beyond(x, n)
 }
 
-// move copies all frames of a part of a tensor to another's, those that lie one right
-// behind the other in both at once.
+// move copies the frames of a part of a tensor to another part, in one command if both are
+// contiguous.
 func (e *emitter) move(label string, to, from *wgsl.Tensor) {
 	if gapless(to) && gapless(from) {
 		e.batch.Copy(label, allOf(*to), allOf(*from))
@@ -142,15 +141,15 @@ func (e *emitter) move(label string, to, from *wgsl.Tensor) {
 	}
 }
 
-// gapless is whether x has whole frames, one right behind the other.
+// gapless reports whether x has whole, contiguous frames.
 func gapless(x *wgsl.Tensor) bool { return x.Rows == 0 || x.Rows == x.H }
 
-// boundRows is how many rows of a result can be bound at once.
+// boundRows is the number of rows of a result that can be bound at once.
 func (p *Plan) boundRows(x wgsl.Tensor) int {
 	return min(x.H, int(max(1, (p.job.Adapter.Limits.MaxBinding-bindAlign)/x.RowBytes())))
 }
 
-// Bound does something with each part of a result that can be bound, from row y0 on.
+// Bound calls do for each part of a result that can be bound, which starts at row y0.
 func (p *Plan) Bound(x wgsl.Tensor, do func(x wgsl.Tensor, y0 int) error) error {
 	for y0, n := 0, p.boundRows(x); y0 < x.H; y0 += n {
 		if err := do(x.Part(y0, min(n, x.H-y0)), y0); err != nil {

@@ -55,7 +55,7 @@ func (e *emitter) placeBands(label string, next int64) {
 			return
 		}
 		e.move(label, &b.to, &b.made)
-		e.arena.give(b.made.Buffer)
+		e.arena.free(b.made.Buffer)
 		e.pendingBands = e.pendingBands[1:]
 	}
 }

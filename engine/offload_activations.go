@@ -69,8 +69,8 @@ func (h *hostActivations) begin(g *Graph, in, out Value) {
 	}
 }
 
-// take gives a value a slot, if it is to live on the host.
-func (h *hostActivations) take(label string, v Value, x *wgsl.Tensor) bool {
+// alloc gives a value a slot, if it is to live on the host.
+func (h *hostActivations) alloc(label string, v Value, x *wgsl.Tensor) bool {
 	if !h.can[v.id] || x.Bytes() <= h.above {
 		return false
 	}
@@ -110,8 +110,8 @@ func (h *hostActivations) taken() (all []int) {
 	return all
 }
 
-// give frees the slot of a buffer, if it has one.
-func (h *hostActivations) give(b *gpu.Buffer) bool {
+// free frees the slot of a buffer, if it has one.
+func (h *hostActivations) free(b *gpu.Buffer) bool {
 	_, ok := h.of[b]
 	delete(h.of, b)
 	return ok
@@ -186,7 +186,7 @@ type hostReader struct {
 
 func (b *hostReader) read(from, bytes int64) gpu.View {
 	b.release()
-	in := b.e.take(b.label+" rows", bytes)
+	in := b.e.alloc(b.label+" rows", bytes)
 	if b.head == nil {
 		b.head = in
 	} else {
@@ -200,7 +200,7 @@ func (b *hostReader) read(from, bytes int64) gpu.View {
 // release frees the part that was read last.
 func (b *hostReader) release() {
 	if b.part != nil {
-		b.e.arena.give(b.part)
+		b.e.arena.free(b.part)
 		b.part = nil
 	}
 }
@@ -208,6 +208,6 @@ func (b *hostReader) release() {
 // close frees the pixel, too.
 func (b *hostReader) close() {
 	if b.release(); b.head != nil {
-		b.e.arena.give(b.head)
+		b.e.arena.free(b.head)
 	}
 }

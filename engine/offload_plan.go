@@ -8,19 +8,19 @@ import (
 	"tessera/memory"
 )
 
-// mayOffload says whether causal memory may live on the host: where there is some. Where
-// there is none, activations may.
+// mayOffload reports whether causal memory may live on the host: the job has some. Without
+// causal memory, activations may.
 func (p *planner) mayOffload() bool {
 	return p.mayUseHost() && !p.Independent && p.Frames > p.First(p.o.Chunk*p.InFrames)
 }
 
-// mayUseHost says whether something may live there: by itself where the device has
-// memory of its own.
+// mayUseHost reports whether anything may live on the host: by default if the device has its
+// own memory.
 func (p *planner) mayUseHost() bool {
 	return p.o.Offload == OffloadOn || p.o.Offload != OffloadOff && p.Adapter.Type == "discrete"
 }
 
-// offload holds that the options for it are right, and has the host's budget set.
+// offload checks the options of offload and sets the host's budget.
 func (o *Options) offload() error {
 	if !slices.Contains([]Offload{"", OffloadAuto, OffloadOn, OffloadOff}, o.Offload) {
 		return fmt.Errorf("engine: offload %.20q, expected auto, on or off", string(o.Offload))
@@ -47,8 +47,7 @@ func (o Options) HostBudget() int64 {
 // HostFree is the free host memory for which HostBudget has the given size.
 func HostFree(budget int64) int64 { return (budget + 2) / 3 * 4 }
 
-// hosted adds up what lives on the host, and what crosses; an error says that there is
-// no room.
+// hosted counts the bytes on the host and the transfers; it fails if the host has no room.
 func (p *planner) hosted(l *Plan) error {
 	l.count()
 	if l.Host > p.o.Host {
@@ -58,7 +57,7 @@ func (p *planner) hosted(l *Plan) error {
 	return nil
 }
 
-// count adds up what lives on the host, and what crosses.
+// count adds up the bytes on the host and the transfers.
 func (p *Plan) count() {
 	for _, w := range p.Work.Passes {
 		if bank := w.recordings.memory; bank.away {

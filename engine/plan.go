@@ -95,8 +95,8 @@ func (p *Plan) transfer() []*gpu.Buffer {
 	if p.Work.Preview != nil {
 		all = append(all, p.Work.Preview.bytes)
 	}
-	if p.Work.Foreign != nil {
-		all = append(all, p.Work.Foreign)
+	if p.Work.FromHelper != nil {
+		all = append(all, p.Work.FromHelper)
 	}
 	return append(all, p.Work.Staging...)
 }

@@ -47,7 +47,7 @@ func NewPlan(ctx context.Context, j *Job, o Options) (*Plan, error) {
 	return l, err
 }
 
-// best plans with the tiling asked for or, where that is left open, one that fits.
+// best plans with the requested tiling or, if that is open, one that fits.
 func (p *planner) best() (*Plan, error) {
 	if p.o.Tiling != "" {
 		return p.plan()
@@ -75,12 +75,12 @@ func (p *planner) best() (*Plan, error) {
 	return nil, err
 }
 
-// doesNotFit is whether an error says that something is too large.
+// doesNotFit reports whether an error says that something is too large.
 func doesNotFit(err error) bool {
 	return errors.Is(err, gpu.ErrTooLarge) || errors.Is(err, ErrMemory) || errors.Is(err, tiling.ErrBudget)
 }
 
-// plan plans with the tile asked for or, where it may, one that fits.
+// plan plans with the requested tile or, if allowed, one that fits.
 func (p *planner) plan() (*Plan, error) {
 	if !p.o.Tile.Auto {
 		l, err := p.try(p.o.Tile.Tile)
@@ -99,7 +99,7 @@ func (p *planner) plan() (*Plan, error) {
 	return l, err
 }
 
-// try plans with a tile and refuses what is beyond the budget.
+// try plans with a tile and fails if the plan exceeds the budget.
 func (p *planner) try(tile tiling.Size) (*Plan, error) {
 	l, err := p.tiled(tile)
 	if err == nil && l.Bytes() > p.budget {

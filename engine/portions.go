@@ -5,28 +5,28 @@ import (
 	"tessera/wgsl"
 )
 
-// Portions: a part of a network that a slice runs a few frames at a time, so that what it
-// makes on its way takes less memory.
+// Portions: a slice runs a part of the network on a few frames at a time, so that its
+// intermediates take less memory.
 //
-// The planner tries them first where a plan does not fit (savings.go), nested ever deeper:
-// Plan.Depth. A network says by Graph.Portions which of its parts can run so.
+// The planner tries them first if a plan does not fit (savings.go), nested ever deeper
+// (Plan.Depth). A network marks the parts that can run so by Graph.Portions.
 //
-// A recording has the nodes of each portion one after another. Those after the first go on
-// at another Position, so that causal memory passes from portion to portion as it does
-// from slice to slice. With offload, frames wait for their portion on the host.
+// A recording has the nodes of one portion after another. Those after the first continue at
+// another Position, so that causal memory passes from portion to portion as from slice to
+// slice. With offload, frames wait for their portion on the host.
 //
-// The runner does nothing for it.
+// The runner sees only commands.
 
-// deepest is how deep portions are nested in any network, and longest of how many
-// latent frames a slice is that has them, at most.
+// deepest is the greatest depth of nested portions in any network, and longest the greatest
+// number of latent frames in a slice with portions.
 const (
 	deepest = 2
 	longest = 8
 )
 
-// deepest is how deep portions are nested at most. A clip in one slice keeps no causal
-// memory, and would for them, nor does a network that sees temporal tiles; in long slices, that somebody asked for, what all
-// portions do would take longer to record than to forgo.
+// deepest is the greatest depth of portions for the job. There are none in a clip of one
+// slice and in temporal tiles, which have no causal memory, and in slices of more than
+// longest frames, where recording all portions would take too long.
 func (p *planner) deepest() int {
 	if p.Independent || p.fixedSlices() || p.Frames <= p.First(p.o.Chunk*p.InFrames) || p.o.Chunk > longest {
 		return 0
@@ -49,7 +49,7 @@ func (g *Graph) Groups(depth, step int, x Value, do func(x Value) Value) Value {
 	return g.portions(depth, step, step, x, do)
 }
 
-// portions are of step frames, the first of a clip of `first`.
+// portions implements Portions and Groups: each has step frames, a clip's first `first`.
 func (g *Graph) portions(depth, first, step int, x Value, do func(x Value) Value) Value {
 	if depth < 1 || depth > g.depth || x.T <= step || g.at == Whole {
 		return do(x)
@@ -103,7 +103,7 @@ func (g *Graph) copyFrames(out, onto Value, to int, x Value, from int) Value {
 	}})
 }
 
-// next is what a portion after another is.
+// next is the position of the portion after one at p.
 func (p Position) next() Position {
 	if p == First {
 		return Second

@@ -45,7 +45,7 @@ func (e *emitter) loadMemory(l *timeline, layer string, n int) {
 
 // releaseEarly frees memory of a band before its end.
 func (e *emitter) releaseEarly(b *gpu.Buffer) {
-	e.arena.give(b)
+	e.arena.free(b)
 	e.copies = slices.DeleteFunc(e.copies, func(other *gpu.Buffer) bool { return other == b })
 }
 

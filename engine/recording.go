@@ -221,7 +221,7 @@ func (s *recordings) emit(ctx context.Context, g *Graph, in, out Value, label st
 			marks = marks[1:]
 		}
 	}
-	e.arena.give(e.tensors[out.id].Buffer)
+	e.arena.free(e.tensors[out.id].Buffer)
 	for _, b := range s.memory.order {
 		if b.Size > s.limits.MaxBuffer {
 			return nil, fmt.Errorf("engine: %s: %s, device allows %s in a buffer: %w", b.Label, Bytes(b.Size), Bytes(s.limits.MaxBuffer), gpu.ErrTooLarge)
@@ -297,8 +297,8 @@ func (e *emitter) node(n *node, readers map[int]int) {
 	e.release()
 	for i, v := range n.reads {
 		readers[v.id]--
-		if b := e.tensors[v.id].Buffer; readers[v.id] == 0 && !(over && i == 0) && !e.hosts.give(b) {
-			e.arena.give(b)
+		if b := e.tensors[v.id].Buffer; readers[v.id] == 0 && !(over && i == 0) && !e.hosts.free(b) {
+			e.arena.free(b)
 		}
 	}
 	if n.out.id != 0 && readers[n.out.id] == 0 {
@@ -309,16 +309,16 @@ func (e *emitter) node(n *node, readers map[int]int) {
 // tensor takes memory for a value.
 func (e *emitter) tensor(label string, v Value) wgsl.Tensor {
 	x := wgsl.Tensor{Elem: e.set.Elem, T: v.T, H: v.H, W: v.W, C: v.C}
-	if e.hosts.take(label, v, &x) {
+	if e.hosts.alloc(label, v, &x) {
 		return x
 	}
-	x.Buffer = e.take(label, max(x.Bytes(), 4)) // at the end of a clip there may be no frames
+	x.Buffer = e.alloc(label, max(x.Bytes(), 4)) // at the end of a clip there may be no frames
 	return x
 }
 
 // temporary takes memory for f32 values that live as long as the operation.
 func (e *emitter) temporary(label string, bytes int64) gpu.View {
-	b := e.take(label, bytes)
+	b := e.alloc(label, bytes)
 	e.scratch = append(e.scratch, b)
 	return b.All()
 }
@@ -330,14 +330,14 @@ func (e *emitter) release() {
 		return
 	}
 	for _, b := range e.scratch {
-		e.arena.give(b)
+		e.arena.free(b)
 	}
 	e.scratch, e.unbiased = e.scratch[:0], wgsl.Weights{}
 	e.made.Reset()
 }
 
-func (e *emitter) take(label string, bytes int64) *gpu.Buffer {
-	b, err := e.arena.take(label, bytes)
+func (e *emitter) alloc(label string, bytes int64) *gpu.Buffer {
+	b, err := e.arena.alloc(label, bytes)
 	if err != nil {
 		e.fail(err)
 		b = &gpu.Buffer{Label: label, Size: bytes}

@@ -8,12 +8,12 @@ import (
 	"tessera/tiling"
 )
 
-// Where a plan does not fit the budget, it saves memory for more work: by portions
-// (portions.go), by convolutions that write over what they read (bands_in_place.go), and
-// by what lives on the host (offload.go, offload_activations.go). The planner tries the quickest first.
+// A plan that does not fit the budget saves memory and does more work: by portions
+// (portions.go), by convolutions that overwrite their input (bands_in_place.go), and by
+// offload (offload.go, offload_activations.go). The planner tries the quickest first.
 
-// tiled plans a job at one tile size, with the quickest saving that fits. If none does,
-// it is the plan that takes least.
+// tiled plans a job at one tile size, with the quickest saving that fits. If none fits, it is
+// the plan of the least memory.
 func (p *planner) tiled(tile tiling.Size) (*Plan, error) {
 	var least *Plan
 	all := p.savings()
@@ -35,7 +35,7 @@ func (p *planner) tiled(tile tiling.Size) (*Plan, error) {
 	return nil, nil // there is one always
 }
 
-// saving is how little memory is used, for more work.
+// saving is a way to use less memory, for more work.
 type saving struct {
 	depth   int   // of portions
 	streams int   // weights that a slice uses at most so often live on the host
@@ -44,7 +44,7 @@ type saving struct {
 	hosts   int64 // activations of more bytes live on the host; 0: none do
 }
 
-// savings are those that there are, the quickest first.
+// savings lists the savings that the job can use, the quickest first.
 func (p *planner) savings() []saving {
 	deepest := p.deepest()
 	var all []saving
@@ -71,8 +71,7 @@ func (p *planner) savings() []saving {
 	return all
 }
 
-// hostedAbove are the sizes of activations above which they live on the host, as one after
-// another is tried.
+// hostedAbove lists the sizes to try above which activations live on the host.
 func (p *planner) hostedAbove() []int64 {
 	if p.o.Internals.Across > 0 {
 		return []int64{p.o.Internals.Across}
@@ -80,7 +79,7 @@ func (p *planner) hostedAbove() []int64 {
 	return []int64{2 << 30, 1 << 30, 1 << 28, 1 << 26}
 }
 
-// resident is a saving, and the same without the weights that a slice uses once.
+// resident is a saving, and the same with weights on the host that a slice uses once.
 func (p *planner) resident(s saving) []saving {
 	all := []saving{s}
 	if p.mayUseHost() {
@@ -90,8 +89,8 @@ func (p *planner) resident(s saving) []saving {
 	return all
 }
 
-// least plans a job at one tile size for the least memory: on the device alone where
-// the host has no room.
+// least plans a job at one tile size for the least memory: on the device alone if the host
+// has no room.
 func (p *planner) least(tile tiling.Size) (l *Plan, err error) {
 	for _, s := range slices.Backward(p.savings()) {
 		if s.depth < p.deepest() {
@@ -104,5 +103,5 @@ func (p *planner) least(tile tiling.Size) (l *Plan, err error) {
 	return l, err
 }
 
-// frugal says that the plan gives up time for memory.
+// frugal reports whether the plan uses a saving.
 func (p *Plan) frugal() bool { return p.Depth > 0 || p.Away || p.InPlace || p.Hosted || p.streams > 0 }

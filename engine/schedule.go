@@ -2,12 +2,12 @@ package engine
 
 import "slices"
 
-// schedule is what lies in each of an arena's buffers, by batch and time: there may be
-// tens of thousands, of a large frame in bands.
+// schedule lists the uses of each arena buffer, by batch and time. A large frame in bands has
+// tens of thousands.
 type schedule [][]*use
 
-// until is the end of what lies in buffer n before u, in its batch; -1: the buffer is in
-// use while u lives.
+// until is the end of the use of buffer n before u, in its batch; -1 if the buffer is in use
+// during u.
 func (s schedule) until(n int, u *use) int {
 	at := s.before(n, u)
 	switch {
@@ -19,7 +19,7 @@ func (s schedule) until(n int, u *use) int {
 	return s[n][at-1].till
 }
 
-// before is how many of those in buffer n begin before u ends.
+// before is the number of uses of buffer n that begin before u ends.
 func (s schedule) before(n int, u *use) int {
 	at, _ := slices.BinarySearchFunc(s[n], u, func(o, u *use) int {
 		if o.batch < u.batch || o.batch == u.batch && o.from < u.till {
@@ -30,7 +30,7 @@ func (s schedule) before(n int, u *use) int {
 	return at
 }
 
-// add puts u into buffer n, which may be a new one.
+// add assigns u to buffer n, which may be new.
 func (s *schedule) add(n int, u *use) {
 	if n == len(*s) {
 		*s = append(*s, nil)

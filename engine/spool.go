@@ -10,5 +10,5 @@ type Spool interface {
 	io.Closer
 }
 
-// Spooled is what a spool is to hold. Each run of a plan has one of its own for it.
+// Spooled declares a spool. Each run of a plan opens its own.
 type Spooled struct{ Bytes int64 }

@@ -6,14 +6,14 @@ import (
 	"tessera/wgsl"
 )
 
-// Work is a plan's work as data: what is run, moved and put together, and where.
+// Work is a plan's work as data: passes, transfers, and how tiles are combined.
 type Work struct {
 	Passes       []*Pass
 	Intermediate *Intermediate // of two passes; nil: there is one
 	Joiner       Joiner        // nil for one tile
 	Results      *Results
-	Preview      *Previews                       // nil where none is wanted
-	Foreign      *gpu.Buffer                     // a frame that a helper made; nil where there are none
+	Preview      *Previews                       // nil without previews
+	FromHelper   *gpu.Buffer                     // a frame that a helper made; nil where there are none
 	Staging      []*gpu.Buffer                   // that results leave by, readbacks
 	Piece        int64                           // bytes of causal memory that cross at once, at most
 	Weights      []*gpu.Buffer                   // that commands read, on the device
@@ -38,7 +38,7 @@ type Pass struct {
 	c          int           // channels of the module's input
 }
 
-// At is what the pass does with a slice of a tile.
+// At is the recording of a slice of a tile.
 func (w *Pass) At(tile int, s Slice) *Recording { return w.Recorded[tile][s.Kind] }
 
 // Buffers are those of the pass alone, weights not among them.
@@ -48,13 +48,13 @@ func (w *Pass) Buffers() []*gpu.Buffer { return w.recordings.buffers() }
 // order. Those that OnHost knows have no memory on the device.
 func (w *Pass) Memory() []*gpu.Buffer { return w.recordings.memory.order }
 
-// OnHost tells where a frame of causal memory lives on the host, if it does.
+// OnHost returns where a frame of causal memory lives on the host, if it does.
 func (w *Pass) OnHost(frame *gpu.Buffer) (at HostSlot, ok bool) {
 	at, ok = w.recordings.memory.hosts[frame]
 	return at, ok
 }
 
-// shape is what the module is fed with for tile i.
+// shape is the module's input for tile i.
 func (w *Pass) shape(i int) tileShape {
 	in := w.Tiles[i].In.Size()
 	s := tileShape{h: in.H / w.cell, w: in.W / w.cell, c: w.c}
@@ -64,7 +64,7 @@ func (w *Pass) shape(i int) tileShape {
 	return s
 }
 
-// part is what is kept of tile i's output, which is of a size.
+// part is the part to keep of tile i's output, which has the given size.
 func (w *Pass) part(i int, size tiling.Size) tiling.Rect {
 	if w.parts != nil {
 		return w.parts[i]
@@ -72,8 +72,7 @@ func (w *Pass) part(i int, size tiling.Size) tiling.Rect {
 	return tiling.Rect{Y1: size.H, X1: size.W}
 }
 
-// output is like what a pass over one tile makes, with as many frames as any of
-// its slices.
+// output is the output of the longest slice of a tile.
 func (w *Pass) output() (most wgsl.Tensor) {
 	for _, r := range w.Recorded[0] {
 		if r.Out.T > most.T {

@@ -17,8 +17,8 @@ type Worker struct {
 	Load   func(ctx context.Context) error // has the helper's weights on the device
 }
 
-// queue are the tiles of a pass that are still to be made. This device takes from it
-// like the workers, and takes in what those make.
+// queue is the work queue: the tiles of a pass that are still to be computed. This device
+// takes tiles from it like the workers, and accepts the frames of those.
 type queue struct {
 	*run
 	n    int           // of the pass
@@ -29,7 +29,7 @@ type queue struct {
 	each func(engine.TileFrame) error
 }
 
-// delivery is a frame of a tile that a worker made, or what ended its work.
+// delivery is a frame of a worker's tile, or the error that ended its work.
 type delivery struct {
 	by    *Worker
 	err   error
@@ -40,7 +40,7 @@ type delivery struct {
 	last  bool  // of the tile
 }
 
-// queue is outputs of a pass in several tiles, with workers.
+// queue is outputs for a pass in several tiles, with workers.
 func (r *run) queue(ctx context.Context, n int, take func(engine.TileFrame) error) error {
 	tiles := len(r.work.Passes[n].Tiles)
 	alone := r.input
@@ -67,7 +67,7 @@ func (r *run) queue(ctx context.Context, n int, take func(engine.TileFrame) erro
 		}
 		select {
 		case made := <-q.made:
-			if err := q.take(made); err != nil {
+			if err := q.accept(made); err != nil {
 				return err
 			}
 		case i := <-q.free:
@@ -90,7 +90,7 @@ func (q *queue) takeOwn(out engine.TileFrame) (err error) {
 	for err == nil {
 		select {
 		case made := <-q.made:
-			err = q.take(made)
+			err = q.accept(made)
 		default:
 			return nil
 		}
@@ -108,8 +108,8 @@ func (q *queue) firstTime(out engine.TileFrame) bool {
 	return true
 }
 
-// take takes what a worker made.
-func (q *queue) take(v delivery) error {
+// accept takes what a worker made.
+func (q *queue) accept(v delivery) error {
 	if v.err != nil {
 		if q.watch.Lost != nil {
 			q.watch.Lost(v.by.On.Dev.Info(), v.err)
@@ -118,7 +118,7 @@ func (q *queue) take(v delivery) error {
 	}
 	if q.firstTime(v.out) {
 		x := &v.out.X
-		x.T, x.Buffer, v.out.T = 1, q.work.Foreign, 0
+		x.T, x.Buffer, v.out.T = 1, q.work.FromHelper, 0
 		if err := q.dev.Write(gpu.View{Buffer: x.Buffer, Size: x.Bytes()}, v.data); err != nil {
 			return err
 		}
@@ -148,7 +148,7 @@ func (q *queue) workerProgress(v delivery) {
 func (q *queue) serve(ctx context.Context, worker *Worker) {
 	p, dev := worker.Helper.Plan, worker.On.Dev
 	w, r := p.Work.Passes[q.n], newRun(p, worker.On, q.input)
-	r.staging, r.to = engine.Stagings(max(q.work.Foreign.Size, p.Work.Piece), 2), len(w.Slices)
+	r.staging, r.to = engine.Stagings(max(q.work.FromHelper.Size, p.Work.Piece), 2), len(w.Slices)
 	if b := q.work.Intermediate; b != nil {
 		r.spools[p.Work.Intermediate.Spool] = q.spools[b.Spool]
 	}
@@ -177,7 +177,7 @@ func (q *queue) serve(ctx context.Context, worker *Worker) {
 	q.deliver(ctx, delivery{by: worker, err: err})
 }
 
-// send hands a frame of a worker's tile over.
+// send downloads a frame of a worker's tile and delivers it.
 func (q *queue) send(ctx context.Context, worker *Worker, r *run, out engine.TileFrame) error {
 	v := delivery{by: worker, out: out, at: r.at}
 	if rec := r.at.pass.At(out.Tile, r.at.slice); out.T == rec.Out.T-1 {
@@ -189,7 +189,7 @@ func (q *queue) send(ctx context.Context, worker *Worker, r *run, out engine.Til
 	}), false)
 }
 
-// deliver gives it to who puts tiles together.
+// deliver passes a delivery to the device that combines tiles.
 func (q *queue) deliver(ctx context.Context, v delivery) error {
 	select {
 	case q.made <- v:
@@ -199,13 +199,13 @@ func (q *queue) deliver(ctx context.Context, v delivery) error {
 	}
 }
 
-// locked is an input that several devices are fed with.
+// locked is an input that several devices read.
 type locked struct {
 	Input
 	mu sync.Mutex
 }
 
-// Fill is the input's, for one at a time.
+// Fill is the input's Fill, for one device at a time.
 func (l *locked) Fill(dst []float32, t, n int, in tiling.Rect) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

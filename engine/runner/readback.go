@@ -43,14 +43,14 @@ func (r *run) sink(to engine.Sink) sink {
 	panic(fmt.Sprintf("runner: sink %T", to))
 }
 
-// readback is bytes that the device was told to copy to a buffer, for a sink.
+// readback is a submitted copy to a readback buffer, for a sink.
 type readback struct {
 	from gpu.View
 	to   sink
 }
 
-// readback has the device copy bytes for a sink that gets them when they are there:
-// in settle, or before that in spare. It waits where there is no room.
+// readback submits a copy for a sink, which gets the bytes when they have arrived: in settle,
+// or before that in finishReady. It waits if all readback buffers are in use.
 func (r *run) readback(ctx context.Context, from gpu.View, to sink) error {
 	if err := r.settle(ctx, len(r.staging)-1); err != nil {
 		return err

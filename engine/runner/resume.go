@@ -10,8 +10,7 @@ import (
 	"tessera/gpu"
 )
 
-// Keeper keeps what slices of a clip leave for the next ones: the causal memory of
-// all tiles.
+// Keeper stores the causal memory of all tiles between runs of a plan.
 type Keeper interface {
 	// Begin tells how many slices of a plan are done. memory is a text that
 	// only plans with the same memory share, which takes so many bytes.
@@ -29,7 +28,7 @@ const keepRatio = 20
 // keepChunk is how many bytes are transferred at once.
 const keepChunk = 16 << 20
 
-// keeping is how long it took to bring memory in and out in a part of the work.
+// keeping is the time that a part spent on restoring and saving memory.
 type keeping struct{ spent time.Duration }
 
 // inParts runs the plan. With a Keeper it runs parts, some slices of all tiles, and saves
@@ -66,7 +65,7 @@ func (r *run) inParts(ctx context.Context) error {
 	return nil
 }
 
-// skip takes the FLOPs of slices for done.
+// skip counts the FLOPs of slices as done.
 func (r *run) skip(slices int) {
 	for _, w := range r.work.Passes {
 		if w.Once { // it is done again
@@ -81,7 +80,7 @@ func (r *run) skip(slices int) {
 	r.end = r.done
 }
 
-// before is how many frames tile i makes of its first k slices.
+// before is the number of output frames of the first k slices of tile i.
 func before(w *engine.Pass, i, k int) (frames int) {
 	for _, s := range w.Slices[:k] {
 		frames += w.At(i, s).Out.T
@@ -143,7 +142,7 @@ func (r *run) transferMemory(ctx context.Context, n, i int, move func(w *engine.
 	return nil
 }
 
-// size is that of buffers together.
+// size is the sum of the sizes of buffers.
 func size(buffers []*gpu.Buffer) (n int64) {
 	for _, b := range buffers {
 		n += b.Size

@@ -10,7 +10,7 @@ import (
 	"tessera/wgsl"
 )
 
-// run is a plan under way.
+// run is one execution of a plan.
 type run struct {
 	plan    *engine.Plan
 	work    *engine.Work
@@ -44,7 +44,7 @@ type run struct {
 	keeping  keeping // see Watch.Keep
 }
 
-// place is what is being worked on.
+// place is the current slice of the current tile.
 type place struct {
 	pass  *engine.Pass
 	n     int // of the pass
@@ -54,11 +54,9 @@ type place struct {
 	k     int // of the slice
 }
 
-// Run does what was planned, on a device that has the weights. workers are the devices
-// of the plan's Helpers, none if there are none. Run yields the result in bands of rows,
-// from the first frame's first to the last frame's last, each as soon as no later tile
-// can touch it, and ends at the first error.
-// Leaving the loop early stops the work.
+// Run executes a plan on a device that has the weights. workers are the devices of the plan's
+// Helpers. Run yields the result in bands of rows, in order, each as soon as no later tile
+// can change it, and ends at the first error. Leaving the loop early stops the work.
 func Run(ctx context.Context, p *engine.Plan, on *Store, workers []*Worker, in Input, w Watch) iter.Seq2[Band, error] {
 	return func(yield func(Band, error) bool) {
 		r := newRun(p, on, in)
@@ -119,7 +117,7 @@ func (r *run) runPart(ctx context.Context) error {
 	return r.settle(ctx, 0)
 }
 
-// compile compiles what the passes run, all at once.
+// compile compiles the programs of all passes at once.
 func (r *run) compile(ctx context.Context) error {
 	var batches []*gpu.Batch
 	seen := map[*engine.Recording]bool{nil: true}
@@ -183,8 +181,7 @@ func (r *run) lastPass(ctx context.Context) error {
 	})
 }
 
-// outputs feeds every tile's slices through pass n, and has each frame that
-// comes out of one taken.
+// outputs runs pass n on the slices of every tile, and calls take with each output frame.
 func (r *run) outputs(ctx context.Context, n int, take func(engine.TileFrame) error) error {
 	w := r.work.Passes[n]
 	buffers := w.Buffers()
@@ -204,9 +201,8 @@ func (r *run) outputs(ctx context.Context, n int, take func(engine.TileFrame) er
 	return nil
 }
 
-// tile feeds the slices of tile i through pass n, as the nth of them, and has
-// each frame that comes out of one taken. What leaves of a slice is waited for
-// when the next is on its way.
+// tile runs pass n on the slices of tile i, the nth tile, and calls take with each output
+// frame. It waits for the readbacks of a slice when the next one is submitted.
 func (r *run) tile(ctx context.Context, n, i, nth int, take func(engine.TileFrame) error) error {
 	w, frame := r.work.Passes[n], 0
 	if err := r.restore(ctx, n, i); err != nil {
@@ -238,7 +234,7 @@ func (r *run) tile(ctx context.Context, n, i, nth int, take func(engine.TileFram
 	return r.save(ctx, n, i)
 }
 
-// slices are those of a pass that are worked on.
+// slices is the range of slices of a pass to run.
 func (r *run) slices(w *engine.Pass) (from, to int) {
 	if w.Once || r.work.Last().Once {
 		return 0, len(w.Slices)

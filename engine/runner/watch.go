@@ -10,7 +10,7 @@ import (
 // ErrOverflow: a result has a NaN or an infinity in it. Of Run.
 var ErrOverflow = errors.New("the result is not finite")
 
-// Input is what a job is fed with.
+// Input is the input of a job.
 type Input interface {
 	// Fill sets the samples `in` of frames t to t+n-1, [n, H, W, C padded to 4]
 	// as the network has them: H, W and C of patches where there are such. dst
@@ -18,25 +18,24 @@ type Input interface {
 	Fill(dst []float32, t, n int, in tiling.Rect) error
 }
 
-// Watch is who is told how a plan runs; each may be nil.
+// Watch has the callbacks of a run; each may be nil.
 type Watch struct {
-	// Compiling is called before the first tile, as shaders are compiled that
-	// the device has not: how many, of all.
+	// Compiling is called before the first tile while missing shaders are compiled.
 	Compiling func(done, all int)
-	// Progress is called as the device has done a part, a submission of a tenth of
-	// a second at most, and after each slice.
+	// Progress is called when a submission ends, every tenth of a second at least, and
+	// after each slice.
 	Progress func(Progress)
 	// Preview is called with every frame of every tile of a job in several,
 	// before it is blended, where Output.Preview is set. An error ends the job.
 	Preview func(Preview) error
-	// Lost is called where a helper fails. Others make its tiles.
+	// Lost is called when a helper fails. Other devices compute its tiles.
 	Lost func(adapter gpu.Info, err error)
-	// Keep has the run begin where another one ended, and keeps what the next one
-	// needs. Helpers are left alone then.
+	// Keep lets the run begin where another one ended, and stores what the next one needs.
+	// Helpers are not used then.
 	Keep Keeper
 }
 
-// Progress says how far a job is.
+// Progress is how much of a job is done.
 type Progress struct {
 	Tile, Tiles int // tiles done, of all
 	Slice       int // slices of the current tile done

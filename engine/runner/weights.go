@@ -9,8 +9,8 @@ import (
 	"tessera/gpu"
 )
 
-// Store is a device with the weights that plans have loaded there, and those that
-// stream to it from the host. It is of the networks of one model.
+// Store holds the weights of one model's networks: those on the device, and those that are
+// streamed from the host.
 type Store struct {
 	Dev *gpu.Device
 
@@ -18,14 +18,14 @@ type Store struct {
 	host map[*gpu.Buffer][]byte // as they are packed
 }
 
-// NewStore is a device without weights.
+// NewStore makes a store without weights.
 func NewStore(dev *gpu.Device) *Store {
 	return &Store{dev, map[*gpu.Buffer]bool{}, map[*gpu.Buffer][]byte{}}
 }
 
-// Load has the weights that a plan reads on the device, and those that stream on the
-// host, and no others of the network. told is called as bytes of those that were
-// missing are done, if not nil. After an error none are there.
+// Load loads the weights that a plan reads to the device, and streamed ones to the host, and
+// frees the network's others. told, if not nil, is called with the bytes loaded so far. After
+// an error the network has no weights.
 func (s *Store) Load(ctx context.Context, p *engine.Plan, from engine.Tensors, told func(done, total int64)) (err error) {
 	w, missing := p.Network().Weights, map[*gpu.Buffer]bool{}
 	defer func() {
@@ -56,7 +56,7 @@ func (s *Store) Load(ctx context.Context, p *engine.Plan, from engine.Tensors, t
 			}
 			done += b.Size
 			if streamed[b] {
-				if err := s.take(ctx, b); err != nil {
+				if err := s.moveToHost(ctx, b); err != nil {
 					return err
 				}
 				delete(missing, b)
@@ -74,8 +74,8 @@ func (s *Store) Load(ctx context.Context, p *engine.Plan, from engine.Tensors, t
 	return nil
 }
 
-// take takes a buffer off the device, which has made or packed it.
-func (s *Store) take(ctx context.Context, b *gpu.Buffer) error {
+// moveToHost takes a buffer off the device, which has made or packed it.
+func (s *Store) moveToHost(ctx context.Context, b *gpu.Buffer) error {
 	data := make([]byte, b.Size)
 	if err := s.Dev.Read(ctx, data, b.All()); err != nil {
 		return fmt.Errorf("runner: weights: %w", err)
@@ -85,7 +85,7 @@ func (s *Store) take(ctx context.Context, b *gpu.Buffer) error {
 	return nil
 }
 
-// Unload takes weights off the device, which is left alone where there are none of them.
+// Unload frees weights, if any are loaded.
 func (s *Store) Unload(w *engine.Weights) {
 	for _, b := range w.Buffers() {
 		if s.on[b] || s.host[b] != nil {
