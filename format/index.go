@@ -231,6 +231,34 @@ func Files(path string) []string {
 	return append(all, path)
 }
 
+// IndexOf is the index of the checkpoint that the file at path is one of n files of, by its
+// name: of model-00001-of-00003.safetensors, model.safetensors.index.json beside it. It is
+// "" for another name, or a checkpoint of one file. beside: the index is there.
+func IndexOf(path string) (index string, n int, beside bool) {
+	ending := filepath.Ext(path)
+	stem, of, ok := cutNumber(strings.TrimSuffix(path, ending), "-of-")
+	if ok {
+		stem, _, ok = cutNumber(stem, "-")
+	}
+	if !ok || of < 2 {
+		return "", 0, false
+	}
+	index = stem + ending + ".index.json"
+	_, err := os.Stat(index)
+	return index, of, err == nil
+}
+
+// cutNumber cuts a number of five digits, and what is in front of it, from the end of a name.
+func cutNumber(name, before string) (rest string, n int, ok bool) {
+	at := len(name) - len("00001")
+	if at < 0 {
+		return "", 0, false
+	}
+	n, err := strconv.Atoi(name[at:])
+	rest, ok = strings.CutSuffix(name[:at], before)
+	return rest, n, ok && err == nil && n > 0
+}
+
 // Contents are the bytes of the checkpoint at path, which tell it from others: of an
 // index those of its shards, one behind the other.
 type Contents struct {

@@ -12,3 +12,5 @@ func openIndex(_ *os.File, path string) (File, error) {
 }
 
 func inside(_ string, err error) error { return err }
+
+func IndexOf(string) (index string, n int, beside bool) { return "", 0, false }

@@ -126,6 +126,24 @@ func TestIndexRefused(t *testing.T) {
 	require.ErrorContains(t, err, "a folder, not a regular file: the checkpoint in it is "+path)
 }
 
+// A shard's name tells the index's.
+func TestIndexOf(t *testing.T) {
+	path := shards(t, two, "{"+twoMap+"}")
+	dir := filepath.Dir(path)
+	index, n, beside := IndexOf(filepath.Join(dir, "model-00001-of-00002.safetensors"))
+	require.Equal(t, path, index)
+	require.Equal(t, 2, n)
+	require.True(t, beside)
+	index, n, beside = IndexOf(filepath.Join(dir, "pytorch_model-00003-of-00012.bin"))
+	require.Equal(t, filepath.Join(dir, "pytorch_model.bin.index.json"), index)
+	require.Equal(t, 12, n)
+	require.False(t, beside)
+	for _, name := range []string{"", "model.safetensors", "model-00001-of-00001.safetensors", "model-1-of-2.safetensors", "model-00001-of-0000x.safetensors", "model_00001_of_00002.pth", "00002.bin", "-of-00002.bin"} {
+		index, _, _ = IndexOf(name)
+		require.Empty(t, index, name)
+	}
+}
+
 // The contents of an index are its shards', read across their ends.
 func TestContents(t *testing.T) {
 	path := shards(t, two, `{`+twoMap+`}`)

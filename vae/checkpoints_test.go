@@ -156,3 +156,21 @@ func full(name string, c synthetic.WanConfig) func(t testing.TB) string {
 		return wan(t, name, c)
 	}
 }
+
+// One of several files of a checkpoint is refused by the name of their index, unless it has
+// the whole VAE.
+func TestPartOfCheckpoint(t *testing.T) {
+	whole := smallKL(t, "model-00002-of-00003.safetensors", synthetic.KLConfig{Quant: true})
+	m, err := Inspect(whole, gpu.Info{}, Settings{})
+	require.NoError(t, err)
+	m.Close()
+	part := changed(t, whole, func(x *synthetic.Raw) bool { return x.Name != "encoder.conv_out.weight" })
+	require.Equal(t, "model-00002-of-00003.safetensors", filepath.Base(part))
+	index := filepath.Join(filepath.Dir(part), "model.safetensors.index.json")
+	_, err = Inspect(part, gpu.Info{}, Settings{})
+	require.ErrorIs(t, err, ErrBadModel)
+	require.EqualError(t, err, "vae: "+part+": is one of 3 files of a checkpoint, expected their index "+index+", which is not there")
+	require.NoError(t, os.WriteFile(index, []byte("{}"), 0o666))
+	_, err = Inspect(part, gpu.Info{}, Settings{})
+	require.EqualError(t, err, "vae: "+part+": is one of 3 files of a checkpoint, expected their index "+index+", which lies beside it")
+}

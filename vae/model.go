@@ -155,9 +155,23 @@ func inspect(f format.File, a gpu.Info, o Settings) (*Model, error) {
 	}
 	m, err := build(f, elem, a, o)
 	if err != nil {
-		return nil, &badModel{err}
+		return nil, &badModel{ofPart(f.Name(), err)}
 	}
 	return m, nil
+}
+
+// ofPart says of an error about one of several files of a checkpoint what to open in its
+// place.
+func ofPart(path string, err error) error {
+	index, n, beside := format.IndexOf(path)
+	if index == "" {
+		return err
+	}
+	where := "is not there"
+	if beside {
+		where = "lies beside it"
+	}
+	return &explained{err, fmt.Sprintf("vae: %s: is one of %d files of a checkpoint, expected their index %s, which %s", path, n, index, where)}
 }
 
 // Published is Inspect for a family's published checkpoint, without the file:
