@@ -57,6 +57,8 @@ func foreign(r io.ReaderAt, name string) error {
 		}
 	}
 	switch {
+	case file.UTF16(head):
+		is = "UTF-16; save it as UTF-8"
 	case is != "" || len(head) == 0:
 	case isText(head):
 		is = fmt.Sprintf("a text that begins with %q, not a safetensors file: servers send such in place of one", head)

@@ -29,6 +29,7 @@ func TestForeign(t *testing.T) {
 		`{"_class_name": "AutoencoderKLWan"}`: "is a JSON text, expected named tensors",
 		"Entry not found\n":                   `is a text that begins with "Entry not found\n", not a safetensors file: servers send such in place of one`,
 		"Access to model Wan-AI/x is restricted. You must have access to it, and be authenticated": `is a text that begins with "Access to model Wan-AI/x is restricted.`,
+		"\xff\xfe{\x00\"\x00w\x00":  "is UTF-16; save it as UTF-8",
 		strings.Repeat("\x00", 100): "is zeros at its beginning, as where a download broke off",
 	} {
 		path := filepath.Join(t.TempDir(), "vae.safetensors")

@@ -61,6 +61,9 @@ func (c *Config) statisticsBeside(path string) (told bool, err error) {
 	}
 	name := ConfigBeside(path)
 	text := configBeside(path)
+	if file.UTF16(text) {
+		return false, fmt.Errorf("vae: %s: is UTF-16; save it as UTF-8", name)
+	}
 	var d diffusersConfig
 	err = json.Unmarshal(text, &d)
 	classes := c.family().classes

@@ -41,6 +41,7 @@ func TestStatisticsBeside(t *testing.T) {
 	}{
 		{"lists", own, 0.5, 0.25, ""},
 		{"with a byte order mark", "\ufeff" + own, 0.5, 0.25, ""},
+		{"in UTF-16", "\xff\xfe{\x00\"\x00}\x00", 0, 0, "is UTF-16; save it as UTF-8"},
 		{"factors", `{"_class_name": "AutoencoderKLQwenImage", "scaling_factor": 0.5, "shift_factor": 0.25, "latents_mean": null}`, 0.25, 0.5, ""},
 		{"lists and a factor", fmt.Sprintf(`{"_class_name": "AutoencoderKLWan", "latents_std": %s, "scaling_factor": 3}`, list(2)), 0, 1.5, ""},
 		{"of no class, with its channels", `{"z_dim": 16, "scaling_factor": 0.5}`, 0, 0.5, ""},

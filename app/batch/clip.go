@@ -99,8 +99,11 @@ func (b *run) listed() (all []*Clip, err error) {
 	if err != nil {
 		return nil, terminal.Refused("--manifest: %w", err)
 	}
+	if text, err = file.Text(text); err != nil {
+		return nil, terminal.Refused("--manifest: %s %w", b.Manifest, err)
+	}
 	n := 0
-	for line := range bytes.Lines(bytes.TrimPrefix(text, []byte(file.ByteOrderMark))) {
+	for line := range bytes.Lines(text) {
 		n++
 		if c := readClip(line, fmt.Sprintf("%s:%d", b.Manifest, n)); c != nil {
 			if c.err != nil {
@@ -180,7 +183,10 @@ func (b *run) follow(r io.Reader) error {
 				return nil
 			}
 			if n == 1 {
-				line = bytes.TrimPrefix(line, []byte(file.ByteOrderMark))
+				var err error
+				if line, err = file.Text(line); err != nil {
+					return terminal.Refused("--manifest: %s %w", files.Stdin, err)
+				}
 			}
 			c := readClip(line, fmt.Sprintf("%s:%d", files.Stdin, n))
 			if c == nil {

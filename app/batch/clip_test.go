@@ -1,6 +1,7 @@
 package batch
 
 import (
+	"bytes"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -35,4 +36,18 @@ func TestManifestOfWindows(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, all, 2)
 	require.Equal(t, []string{"a.mp4", "b.mp4"}, []string{all[0].Input, all[1].Input})
+}
+
+// A manifest that PowerShell wrote is refused in words, from a file and from standard input.
+func TestManifestInUTF16(t *testing.T) {
+	var text []byte
+	for _, c := range "\ufeff" + `{"input":"a.mp4","output":"a.safetensors"}` + "\r\n" {
+		text = append(text, byte(c), byte(c>>8))
+	}
+	path := filepath.Join(t.TempDir(), "clips.jsonl")
+	require.NoError(t, os.WriteFile(path, text, 0o600))
+	b := &run{Options: Options{Manifest: path}, ctx: t.Context()}
+	_, err := b.listed()
+	require.EqualError(t, err, "--manifest: "+path+" is UTF-16; save it as UTF-8")
+	require.EqualError(t, b.follow(bytes.NewReader(text)), "--manifest: standard input is UTF-16; save it as UTF-8")
 }

@@ -202,8 +202,11 @@ func (c *serveCmd) tokens(ctx context.Context) (map[string]string, error) {
 	if err != nil {
 		return nil, job.Mark(fmt.Errorf("--token-file: %w", err), job.ErrInput)
 	}
+	if text, err = file.Text(text); err != nil {
+		return nil, job.BadInput("--token-file %s: %w", c.TokenFile, err)
+	}
 	all := map[string]string{}
-	for i, line := range strings.Split(strings.TrimPrefix(string(text), file.ByteOrderMark), "\n") {
+	for i, line := range strings.Split(string(text), "\n") {
 		words := strings.Fields(line)
 		if len(words) == 0 || strings.HasPrefix(words[0], "#") {
 			continue

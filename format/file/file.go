@@ -3,6 +3,7 @@
 package file
 
 import (
+	"bytes"
 	"errors"
 	"io/fs"
 	"os"
@@ -10,6 +11,24 @@ import (
 
 // ByteOrderMark begins text files of Windows, in UTF-8.
 const ByteOrderMark = "\ufeff"
+
+// Text is a text file's contents without a byte order mark. UTF-16, as Windows' PowerShell
+// writes it, is an error.
+func Text(text []byte) ([]byte, error) {
+	if UTF16(text) {
+		return nil, errors.New("is UTF-16; save it as UTF-8")
+	}
+	return bytes.TrimPrefix(text, []byte(ByteOrderMark)), nil
+}
+
+// UTF16 tells a text in UTF-16 by its byte order mark and two ASCII characters behind it.
+func UTF16(text []byte) bool {
+	if len(text) < 6 {
+		return false
+	}
+	mark, a, b := string(text[:2]), text[2:4], text[4:6]
+	return mark == "\xff\xfe" && a[0] > 0 && a[1] == 0 && b[0] > 0 && b[1] == 0 || mark == "\xfe\xff" && a[0] == 0 && a[1] > 0 && b[0] == 0 && b[1] > 0
+}
 
 // Open opens the file at path and tells its size. What is no regular file is an
 // fs.PathError that says what it is, before it is opened.

@@ -19,3 +19,19 @@ func TestOpen(t *testing.T) {
 	require.EqualValues(t, 4, size)
 	require.Equal(t, path, f.Name())
 }
+
+// PowerShell's > writes UTF-16. A safetensors header may have a length of the same bytes.
+func TestText(t *testing.T) {
+	for _, text := range []string{"", "{}", "\xff", "\xff\xfe", "\xff\xfe{\x00\x00\x00\x00\x00", "\xfe\xff\x00\x00\x00\x00"} {
+		got, err := Text([]byte(text))
+		require.NoError(t, err)
+		require.Equal(t, text, string(got))
+	}
+	got, err := Text([]byte("\ufeff{}"))
+	require.NoError(t, err)
+	require.Equal(t, "{}", string(got))
+	for _, text := range []string{"\xff\xfe{\x00}\x00", "\xfe\xff\x00{\x00}", "\xff\xfe{\x00\r\x00\n\x00"} {
+		_, err := Text([]byte(text))
+		require.EqualError(t, err, "is UTF-16; save it as UTF-8")
+	}
+}
