@@ -239,6 +239,9 @@ func (c *Config) checkNormed(file string) error {
 
 // checkStages refuses other stages than those.
 func (c *Config) checkStages(file string) error {
+	if n := max(len(c.Widths), len(c.Decoder)); c.is(kl) && n != 3 && n != 4 {
+		return fmt.Errorf("vae: %s: found %d stages, expected 3 or 4", file, n)
+	}
 	for _, n := range []struct {
 		name   string
 		widths []int
@@ -247,11 +250,7 @@ func (c *Config) checkStages(file string) error {
 		if n.name == c.Lacks {
 			continue
 		}
-		stages := 4
-		if c.Temporal > 1 || c.is(qwen21) || c.is(hunyuanImage) {
-			stages = bits.Len(uint(c.Spatial / c.Patch))
-		}
-		if len(n.widths) != stages && (c.Temporal > 1 || c.is(hunyuanImage) || len(n.widths) != 3) {
+		if stages := bits.Len(uint(c.Spatial / c.Patch)); len(n.widths) != stages {
 			return fmt.Errorf("vae: %s: found %d %s stages, expected %d", file, len(n.widths), n.name, stages)
 		}
 		factor := 1

@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -397,4 +398,31 @@ func TestKLHashesTheFile(t *testing.T) {
 	require.NoError(t, m.Config.identified(path, int64(len(file))))
 	assert.Equal(t, "SDXL", m.Config.Model)
 	assert.False(t, m.Config.Assumed)
+}
+
+// AutoencoderKL has three or four stages, and as many in either half.
+func TestStagesOfKL(t *testing.T) {
+	for _, c := range []struct {
+		encoder, decoder int
+		want             string
+	}{
+		{2, 2, "found 2 stages, expected 3 or 4"},
+		{5, 5, "found 5 stages, expected 3 or 4"},
+		{4, 5, "found 5 stages, expected 3 or 4"},
+		{4, 3, "found 3 decoder stages, expected 4"},
+		{3, 4, "found 3 encoder stages, expected 4"},
+		{3, 3, ""},
+	} {
+		path := filepath.Join(t.TempDir(), "kl.safetensors")
+		n := synthetic.KLConfig{Widths: slices.Repeat([]int{32}, c.encoder), Narrow: slices.Repeat([]int{32}, c.decoder), Quant: true}
+		require.NoError(t, synthetic.CreateKL(path, n))
+		m, err := Inspect(path, gpu.Info{}, Settings{})
+		if c.want == "" {
+			require.NoError(t, err)
+			m.Close()
+			continue
+		}
+		require.ErrorIs(t, err, ErrBadModel)
+		require.ErrorContains(t, err, path+": "+c.want)
+	}
 }
