@@ -29,7 +29,7 @@ var (
 	ErrHost = fmt.Errorf("%w of the host", ErrMemory)
 	// ErrTiling: the network's tiles can't be put together in that way. Of
 	// NewPlan.
-	ErrTiling = errors.New("not for this model: its group norms see the whole tile, so only feathered tiles can be blended")
+	ErrTiling = errors.New("not for this model")
 )
 
 // Incomparable is gpu.Incomparable, for networks.

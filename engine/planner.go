@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"tessera/gpu"
 	"tessera/tiling"
@@ -27,7 +28,7 @@ func NewPlan(ctx context.Context, j *Job, o Options) (*Plan, error) {
 		return nil, fmt.Errorf("engine: chunk of %d latent frames, expected at least 1", o.Chunk)
 	}
 	if o.Tiling != "" && !slices.Contains(j.Network.Tilings, o.Tiling) {
-		return nil, fmt.Errorf("engine: tiling %s: %w", o.Tiling, ErrTiling)
+		return nil, fmt.Errorf("engine: tiling %s: %w, expected %s", o.Tiling, ErrTiling, tilings(j.Network.Tilings))
 	}
 	if err := o.offload(); err != nil {
 		return nil, err
@@ -45,6 +46,15 @@ func NewPlan(ctx context.Context, j *Job, o Options) (*Plan, error) {
 		return nil, ended // a plan may lack what was still to be compared
 	}
 	return l, err
+}
+
+// tilings lists them for an error.
+func tilings(all []Tiling) string {
+	var names []string
+	for _, t := range all {
+		names = append(names, string(t))
+	}
+	return strings.Join(names, " or ")
 }
 
 // best plans with the requested tiling or, if that is open, one that fits.

@@ -286,9 +286,12 @@ func TestTilingIsTheNetworks(t *testing.T) {
 	for _, how := range []Tiling{Exact, Diffusers, "mosaic"} {
 		_, err := NewPlan(t.Context(), j, cut(how))
 		require.ErrorIs(t, err, ErrTiling, how)
-		require.ErrorContains(t, err, string(how))
+		require.EqualError(t, err, "engine: tiling "+string(how)+": not for this model, expected feather")
 	}
-	_, err := NewPlan(t.Context(), j, Options{Chunk: -2})
+	j.Network.Tilings = []Tiling{Feather, Diffusers}
+	_, err := NewPlan(t.Context(), j, cut(Exact))
+	require.EqualError(t, err, "engine: tiling exact: not for this model, expected feather or diffusers")
+	_, err = NewPlan(t.Context(), j, Options{Chunk: -2})
 	require.ErrorContains(t, err, "chunk of -2 latent frames")
 }
 
