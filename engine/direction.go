@@ -25,9 +25,11 @@ type Direction struct {
 	Cycle int
 
 	// Batch is the number of input frames in a slice, whatever the plan's chunk, if norms
-	// see the whole slice; the first slice also has the remainder. In clips of a multiple
-	// of it no first frame stands alone. 0: none.
+	// see the whole slice; the first slice also has the remainder. 0: none.
 	Batch int
+	// Full: in clips of a multiple of so many input frames the first latent frame stands
+	// for as many frames as the others, not for one. 0: in no clip.
+	Full int
 
 	// First is the number of frames in the first slice of a clip, for slices of step
 	// frames.
@@ -50,10 +52,15 @@ func (d Direction) Frames(n int, independent bool) int {
 			return cycles*((d.Cycle-1)*d.OutFrames+1) + d.Frames(n-cycles*whole, false)
 		}
 	}
-	if d.Batch > 0 && n%d.Batch == 0 {
+	if d.full(n, false) {
 		return n / d.InFrames * d.OutFrames
 	}
 	return (n-1)/d.InFrames*d.OutFrames + 1
+}
+
+// full says that no frame of a clip of n input frames stands alone.
+func (d *Direction) full(n int, independent bool) bool {
+	return d.Full > 0 && n%d.Full == 0 && !independent
 }
 
 // fixedSlices says that a slice is what norms see at once: plans have no other ones, and no

@@ -39,6 +39,21 @@ func TestGroupsOfFrames(t *testing.T) {
 	require.Equal(t, []Slice{{0, 4, Whole, 0, false}, {4, 4, Whole, 0, false}, {8, 4, Whole, 0, false}}, d.slices(3, 4, true))
 }
 
+// A network of groups may make or read as many frames of a clip's first latent frame as of
+// the others, if there is an even number.
+func TestFullClips(t *testing.T) {
+	e, d := encoding, decoding
+	e.Groups, e.Full, d.Full = true, 8, 2
+	e.First, d.First = func(step int) int { return step }, func(step int) int { return step }
+	for _, c := range []struct{ pixels, latent int }{{1, 1}, {8, 2}, {9, 3}, {16, 4}} {
+		require.Equal(t, c.latent, e.Frames(c.pixels, false), "of %d frames", c.pixels)
+		require.Equal(t, c.pixels, d.Frames(c.latent, false), "of %d latent frames", c.latent)
+	}
+	require.Equal(t, 2, d.Frames(2, true))
+	require.Equal(t, []Slice{{0, 4, First, 0, false}, {4, 4, Steady, 1, false}}, e.slices(8, 4, false))
+	require.Equal(t, []Slice{{0, 8, First, 0, false}, {8, 4, Steady, 1, false}}, e.slices(9, 8, false))
+}
+
 // Of cycles of five latent frames, the first of each stands for one frame. An encoder
 // begins anew with each, a decoder goes on.
 func TestCycles(t *testing.T) {
@@ -59,7 +74,7 @@ func TestCycles(t *testing.T) {
 // multiple of batches no frame stands by itself.
 func TestBatches(t *testing.T) {
 	e, d := encoding, decoding
-	e.Batch, d.Batch = 8, 2
+	e.Batch, e.Full, d.Batch, d.Full = 8, 8, 2, 2
 	for _, c := range []struct{ pixels, latent int }{{1, 1}, {8, 2}, {9, 3}, {16, 4}, {17, 5}, {49, 13}} {
 		require.Equal(t, c.latent, e.Frames(c.pixels, false), "of %d frames", c.pixels)
 		require.Equal(t, c.pixels, d.Frames(c.latent, false), "of %d latent frames", c.latent)

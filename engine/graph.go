@@ -36,6 +36,7 @@ type Value struct {
 type Graph struct {
 	at         Position
 	begins     bool // see Slice
+	full       bool // see Direction.Full
 	windows    Windows
 	outputs    int         // channels that are wanted of what the network makes; 0: all
 	depth      int         // of the portions that it is run in

@@ -209,6 +209,7 @@ func (p *planner) whole(l *Plan, tiles []tiling.Tile) *Pass {
 func (p *planner) recordings(l *Plan, name string, net Module, from Source) *recordings {
 	r := newRecordings(name, net, from, p.Kernels.Activations, p.Adapter.Limits, p.NoFold)
 	r.outputs, r.depth, r.rows, r.memory.away, r.memory.i8, r.memory.across = p.OutChannels, l.Depth, l.InPlace, l.Away, l.CausalI8, p.o.Internals.Across
+	r.full = p.full(p.Frames, p.Independent)
 	r.weights, r.streams, r.hosts.above = p.Network.Weights, l.streams, l.hosts
 	return r
 }

@@ -97,6 +97,7 @@ type recordings struct {
 	depth   int  // of portions
 	rows    bool // see Plan.InPlace
 	hosts   hostActivations
+	full    bool // see Direction.Full
 	arena   *arena
 	memory  *memoryBank
 	byShape map[recordingKey]*Recording
@@ -141,7 +142,7 @@ func (s *recordings) of(ctx context.Context, shape tileShape, at Slice) (*Record
 	if r := s.byShape[key]; r != nil {
 		return r, nil
 	}
-	g := &Graph{at: at.at, begins: at.begins, windows: shape.windows, outputs: s.outputs, depth: s.depth, away: s.memory.away}
+	g := &Graph{at: at.at, begins: at.begins, full: s.full, windows: shape.windows, outputs: s.outputs, depth: s.depth, away: s.memory.away}
 	if s.lookaheads != nil {
 		g.lookaheads = s.lookaheads[at.Kind]
 	}

@@ -27,7 +27,7 @@ type Drop struct {
 
 // Forward is x, or a copy of what is left of it.
 func (d *Drop) Forward(g *Graph, x Value) Value {
-	if d.N == 0 || !g.Head() && !g.begins {
+	if d.N == 0 || g.full || !g.Head() && !g.begins {
 		return x
 	}
 	return g.copyFrames(Value{T: x.T - d.N, H: x.H, W: x.W, C: x.C}, Value{}, 0, x, d.N)

@@ -54,9 +54,9 @@ type Config struct {
 	// Cycle is the number of latent frames that are encoded as a separate clip, the
 	// first of which stands for one frame: 5 for MiniMax-H3, else 0.
 	Cycle int `json:"cycle,omitempty"`
-	// Batch is the number of latent frames that the norms see at once: 2 for CogVideoX,
-	// 0 if it does not matter. In a clip of a multiple of Batch no latent frame stands for
-	// a single frame.
+	// Batch: in a clip of a multiple of so many latent frames none stands for a single
+	// frame. 2 for CogVideoX, whose norms see so many at once, and its tiny autoencoder; 0
+	// for others.
 	Batch int `json:"batch,omitempty"`
 	// Leaky: it has LeakyReLU where its family has ReLU, and pixels from -1 to 1.
 	Leaky bool `json:"leaky,omitempty"`

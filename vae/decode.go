@@ -59,7 +59,11 @@ func (m *Model) PlanDecode(ctx context.Context, frames, height, width int, o Dec
 	if o.RGBA8 && m.Config.Channels == 3 { // the device makes opaque pixels only
 		out.Form = engine.RGBA8
 	}
-	job := func(m *Model) *engine.Job { return m.job(m.decoder, frames, height, width, o.Independent, out) }
+	job := func(m *Model) *engine.Job {
+		j := m.job(m.decoder, frames, height, width, o.Independent, out)
+		j.Full = config.Decoding().Full
+		return j
+	}
 	p, workers, err := m.plan(ctx, job, o.Options)
 	if err != nil {
 		return nil, err

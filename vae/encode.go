@@ -101,8 +101,12 @@ func (m *Model) PlanEncode(ctx context.Context, frames, height, width int, o Enc
 		out.Form = engine.Draws
 	}
 	t, h, w := m.Padded(frames, height, width, o.Independent)
+	if !o.Independent {
+		t = config.PaddedFrames(frames)
+	}
 	job := func(m *Model) *engine.Job {
 		j := m.job(m.encoder, t, h, w, o.Independent, out)
+		j.Full = config.Encoding().Full
 		if !o.Sample && !o.Moments {
 			j.OutChannels = m.Config.Latent // the means come first
 		}

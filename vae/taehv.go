@@ -108,7 +108,8 @@ type taehvDecoder struct {
 }
 
 // newTAEHVDecoder makes Temporal frames of each latent frame. Of the first one's only the
-// last is the clip's, so the others are dropped: as early as no block is to read them.
+// last is the clip's, so the others are dropped: as early as no block is to read them. They
+// are kept in CogVideoX's clips of an even number of latent frames.
 func newTAEHVDecoder(l *loader, c Config) *engine.Network {
 	blocks, up := newMemBlocks, newTAEHVUp
 	at, length, reach := 3, 6, memReach // of a stage's layers, and of a block

@@ -220,6 +220,42 @@ func TestCyclesOfTAEHV(t *testing.T) {
 	}
 }
 
+// CogVideoX's clips of an even number of latent frames have four frames of the first, too,
+// of which others have one.
+func TestFullClipsOfTAEHV(t *testing.T) {
+	dev := gputest.Open(t)
+	m := open(t, dev, tinyTAEHV(t, "taecvx", synthetic.TAEHVConfig{}), F32)
+	plain := open(t, dev, tinyTAEHV(t, "taew2_1", synthetic.TAEHVConfig{}), F32)
+	const frame = 8 * 16
+	last := func(clip []float32, n int) (all []float32) { // frames of each channel
+		for channel := range slices.Chunk(clip, len(clip)/3) {
+			all = append(all, channel[len(channel)-n*frame:]...)
+		}
+		return all
+	}
+	for latents, frames := range map[int]int{1: 1, 2: 8, 3: 9, 4: 16} {
+		z := madeLatent(16, latents, 1, 2)
+		got := decodeAll(t, m, z, DecodeOptions{})
+		require.Len(t, got, 3*frames*frame, "%d latent frames", latents)
+		others := decodeAll(t, plain, z, DecodeOptions{})
+		require.Equal(t, last(others, 4*latents-3), last(got, 4*latents-3), "%d latent frames", latents)
+		for _, chunk := range []int{2, 3} {
+			require.Equal(t, got, decodeAll(t, m, z, DecodeOptions{Options: Options{Chunk: chunk}}), "%d latent frames, %d at once", latents, chunk)
+		}
+		require.Equal(t, got, decodeAll(t, plain, z, DecodeOptions{Options: Options{As: "taecvx"}}), "%d latent frames, by another name", latents)
+	}
+	for n, padded := range map[int]int{1: 1, 2: 8, 8: 8, 9: 9, 10: 16} {
+		require.Equal(t, padded, m.Config.PaddedFrames(n), "%d frames", n)
+	}
+	clip := noiseClip(8, 8, 16)
+	z, err := m.Encode(t.Context(), clip, EncodeOptions{})
+	require.NoError(t, err)
+	require.Equal(t, 2, z.Frames)
+	other, err := plain.Encode(t.Context(), clip, EncodeOptions{Options: Options{As: "taecvx"}})
+	require.NoError(t, err)
+	require.Equal(t, z.Data, other.Data)
+}
+
 // What the network takes is a pipeline's numbers, and of LightTAE the VAE's own.
 func TestNumbersOfTAEHV(t *testing.T) {
 	dev := gputest.Open(t)

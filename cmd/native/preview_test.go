@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tessera/app/job"
+	"tessera/format/safetensors"
 	"tessera/tests/synthetic"
 )
 
@@ -76,6 +77,25 @@ func TestPreview(t *testing.T) {
 	assert.Equal(t, job.ExitInterrupted, cmd.ProcessState.ExitCode())
 	assert.NoFileExists(t, in("out.preview.png"))
 	assert.NoFileExists(t, in("out.tiff"))
+}
+
+// Of two latent frames CogVideoX and its tiny autoencoder make eight frames.
+func TestPreviewOfCogVideoX(t *testing.T) {
+	t.Parallel()
+	needDevice(t)
+	if !haveFFmpeg() {
+		t.Skip("no ffmpeg, which writes previews of clips")
+	}
+	model := made(t, "tiny_cogvideox_5b.safetensors", func(path string) error {
+		return synthetic.CreateCogVideoX(path, synthetic.CogVideoXConfig{Widths: []int{32, 32, 32, 32}, DType: safetensors.F32})
+	})
+	dir := t.TempDir()
+	out := filepath.Join(dir, "out.npy")
+	o := succeed(t, "decode", "-m", model, "--preview-model", tae(t, "taecvx.safetensors", 16), wanLatent(t, 1, 2), "-o", out, "--scale", "pipeline")
+	assert.Contains(t, o.stderr, "preview: "+filepath.Join(dir, "out.preview.mp4"))
+	assert.NoFileExists(t, filepath.Join(dir, "out.preview.mp4"))
+	assert.Contains(t, o.stdout, "8 frames")
+	assert.FileExists(t, out)
 }
 
 // stalled starts the program with an error output that is full: it waits at its first line
