@@ -115,37 +115,6 @@ func testStatistics(t *testing.T, m *Model, clip Clip, o Options, want func(chan
 	closeTo(t, decodeAll(t, m, z, DecodeOptions{Options: o}), pixels, 1e-11, "of scaled latents")
 }
 
-// Models that no family has are refused by name.
-func TestUnread(t *testing.T) {
-	for name, want := range map[string]string{
-		"decoder.stages.0.0.main.conv.weight":             "it is a DC-AE (tensor decoder.stages.0.0.main.conv.weight)",
-		"decoder.project_in.conv.weight":                  "it is a DC-AE",
-		"decoder.transformer_blocks.0.attn.to_q.weight":   "it is the VAE of MiniMax-H3",
-		"student.dconv_encoder.blocks.0.conv.weight":      "it is the VAE of Mage",
-		"vae.decoder.stages.0.op_list.0.main.conv.weight": "it is a DC-AE",
-		"decoder.up_blocks.0.0.conv.weight":               "it is a DC-AE",
-		"decoder.mid_block.resnets.0.conv1.conv.weight":   "it is the VAE of an LTX-Video before LTX-2",
-		"decoder.det_stages.0.0.norm1.weight":             "it is the diffusion decoder of LTX-2.5",
-		"decoder.mid.block_1.norm1.conv_y.weight":         "it is a K-VAE of Kandinsky",
-
-		"model.diffusion_model.double_blocks.0.img_attn.qkv.weight":     "it is a diffusion model (tensor model.diffusion_model.double_blocks.0.img_attn.qkv.weight), expected the VAE of its pipeline",
-		"joint_blocks.0.x_block.attn.qkv.weight":                        "it is a diffusion model",
-		"transformer_blocks.0.attn.to_q.weight":                         "it is a diffusion model",
-		"blocks.0.self_attn.q.weight":                                   "it is a diffusion model",
-		"model.diffusion_model.input_blocks.0.0.weight":                 "it is a diffusion model",
-		"text_model.encoder.layers.0.self_attn.q_proj.weight":           "it is a text encoder",
-		"encoder.block.0.layer.0.SelfAttention.q.weight":                "it is a text encoder",
-		"lora_unet_down_blocks_0_attentions_0_proj_in.lora_down.weight": "its tensors are lora_unet_down_blocks_0_attentions_0_proj_in.lora_down.weight, expected those of SeedVR2, Wan 2.1, ",
-	} {
-		path := filepath.Join(t.TempDir(), "other.safetensors")
-		spec := safetensors.Spec{Name: name, DType: safetensors.F32, Shape: []int{1}}
-		require.NoError(t, synthetic.Create(path, []synthetic.Raw{{Spec: spec, Data: make([]byte, 4)}}, nil))
-		_, err := Inspect(path, gpu.Info{}, Settings{})
-		require.ErrorIs(t, err, ErrUnknownModel, name)
-		require.ErrorContains(t, err, want)
-	}
-}
-
 // Stages that a group norm can't be computed of are refused in every family that has such
 // norms.
 func TestTooWide(t *testing.T) {

@@ -104,19 +104,6 @@ type cache struct{ trainer, model, scale, trains string }
 // mark is a tensor that only some files have, and whose they are.
 type mark struct{ tensor, of string }
 
-// unread are names of modules of models that no family has.
-var unread = []mark{
-	{"decoder.stages.", "a DC-AE"}, {"decoder.project_in.", "a DC-AE"}, {"decoder.transformer_blocks.", "the VAE of MiniMax-H3"},
-	{"student.dconv_encoder.", "the VAE of Mage"}, {"decoder.up_blocks.0.0.", "a DC-AE"}, {"decoder.det_stages.", "the diffusion decoder of LTX-2.5"},
-	{"decoder.mid_block.resnets.0.conv1.conv.", "the VAE of an LTX-Video before LTX-2"}, {"decoder.mid.block_1.norm1.conv_y.", "a K-VAE of Kandinsky"},
-}
-
-// noVAE are names of modules of a pipeline's other models.
-var noVAE = []mark{
-	{"double_blocks.0.", "a diffusion model"}, {"joint_blocks.0.", "a diffusion model"}, {"transformer_blocks.0.", "a diffusion model"}, {"blocks.0.self_attn.q.", "a diffusion model"},
-	{"input_blocks.0.0.", "a diffusion model"}, {"text_model.encoder.", "a text encoder"}, {"encoder.block.0.layer.0.SelfAttention.", "a text encoder"},
-}
-
 // usual are the families that every build knows. The page's first engine knows no others.
 var usual = []*family{&seedVR2Family, &wan21Family, &wan22Family, &qwen21Family}
 
@@ -185,7 +172,6 @@ func (c *Config) is(family string) bool { return c.Family == family }
 // recognise tells the family by tensor names, reads the configuration from
 // shapes, and finds the tensors under the layers' names.
 func recognise(f format.File) (*family, Config, tensors, error) {
-	var models []string
 	f, q := dequantised(f)
 	f, err := unprefixed(f)
 	if err != nil {
@@ -193,8 +179,10 @@ func recognise(f format.File) (*family, Config, tensors, error) {
 	}
 	for _, fam := range families {
 		if !fam.told(f) {
-			models = append(models, fam.published.Model)
 			continue
+		}
+		if err := refuseOther(f, fam.name); err != nil {
+			return nil, Config{}, tensors{}, err
 		}
 		if err := q.refuse(f); err != nil {
 			return nil, Config{}, tensors{}, err
@@ -204,26 +192,20 @@ func recognise(f format.File) (*family, Config, tensors, error) {
 		c.Quantised = q.note(f)
 		return fam, c, t, err
 	}
-	if of, name := module(f, unread); of != "" {
-		return nil, Config{}, tensors{}, fmt.Errorf("vae: %s: %w: it is %s (tensor %s), which is not supported yet", f.Name(), errNoFamily, of, name)
+	if err := refuseOther(f, ""); err != nil {
+		return nil, Config{}, tensors{}, err
 	}
-	if of, name := module(f, noVAE); of != "" {
-		return nil, Config{}, tensors{}, fmt.Errorf("vae: %s: %w: it is %s (tensor %s), expected the VAE of its pipeline", f.Name(), errNoFamily, of, name)
-	}
-	return nil, Config{}, tensors{}, fmt.Errorf("vae: %s: %w: its tensors are %s, expected those of %s or a relative",
-		f.Name(), errNoFamily, cmp.Or(quote.List(f.Names(), ", "), "none"), strings.Join(models, ", "))
+	return nil, Config{}, tensors{}, fmt.Errorf("vae: %s: %w: its tensors are %s, expected those of %s",
+		f.Name(), errNoFamily, cmp.Or(quote.List(f.Names(), ", "), "none"), expected())
 }
 
-// module is the first of a file's tensors with a module's name, and whose it is.
-func module(f format.File, modules []mark) (of, tensor string) {
-	for _, name := range f.Names() {
-		for _, m := range modules {
-			if strings.HasPrefix(name, m.tensor) || strings.Contains(name, "."+m.tensor) {
-				return m.of, name
-			}
-		}
+// expected names the models that the families read.
+func expected() string {
+	var models []string
+	for _, fam := range families {
+		models = append(models, fam.published.Model)
 	}
-	return "", ""
+	return strings.Join(models, ", ") + " or a relative"
 }
 
 // lacking is the network that a file of a family has no tensor of, "" for none.

@@ -58,7 +58,7 @@ func configureKL(f format.File) (Config, tensors, error) {
 		}
 		return outer(name)
 	}
-	if err := otherKL(f); err != nil {
+	if err := checkAttention(f); err != nil {
 		return c, t, err
 	}
 	if err := c.readStages(t, "down.%d.block.%d", "up.%d.block.%d", ".weight", 4); err != nil {
@@ -257,13 +257,6 @@ func hasAny(name string, words []string) bool {
 	return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(name, word) })
 }
 
-// klOthers are parts of names of models that are built like AutoencoderKL, and differ.
-var klOthers = []mark{
-	{".time_stack.", "the VAE of Stable Video Diffusion"}, {".mix_factor", "the VAE of Stable Video Diffusion"}, {"decoder.time_conv_out.", "the VAE of Stable Video Diffusion"},
-	{"decoder.condition_encoder.", "an AsymmetricAutoencoderKL"}, {"quantize.", "a VQ model"}, {"vquantizer.", "a VQ model"},
-	{".norm1.conv_y.", "a K-VAE of Kandinsky"},
-}
-
 // stageAttention tells whether a tensor is of attention in a stage, in either layout.
 // Package regexp would make the page's engine half a megabyte larger.
 func stageAttention(name string) bool {
@@ -271,14 +264,9 @@ func stageAttention(name string) bool {
 	return len(part) == 5 && slices.Contains([]string{"down", "up", "down_blocks", "up_blocks"}, part[1]) && (part[3] == "attn" || part[3] == "attentions")
 }
 
-// otherKL refuses those by name.
-func otherKL(f format.File) error {
+// checkAttention refuses a file with such a tensor.
+func checkAttention(f format.File) error {
 	for _, name := range f.Names() {
-		for _, m := range klOthers {
-			if strings.Contains(name, m.tensor) {
-				return fmt.Errorf("vae: %s: %w: it is %s (tensor %s), which is not supported yet", f.Name(), ErrUnknownModel, m.of, name)
-			}
-		}
 		if stageAttention(name) {
 			return fmt.Errorf("vae: %s: %w: it has attention in a stage (tensor %s), which is not supported", f.Name(), ErrUnknownModel, name)
 		}

@@ -71,9 +71,6 @@ func configureLTX(f format.File) (Config, tensors, error) {
 		}
 		t.name = func(name string) string { return ltxDiffusers(name, mids) }
 	}
-	if err := otherLTX(f); err != nil {
-		return c, t, err
-	}
 	var err error
 	var spatial, temporal int
 	if c.Lacks != "encoder" {
@@ -242,26 +239,6 @@ func ltxStatistics(t tensors) (mean, scale []float64, err error) {
 func checkLTX(t tensors) error {
 	_, _, err := ltxStatistics(t)
 	return err
-}
-
-// ltxOthers are parts of names of models that are built like LTX-2's, and differ.
-var ltxOthers = []mark{
-	{"timestep_scale_multiplier", "the VAE of an LTX-Video before LTX-2, with steps of time"}, {"last_time_embedder", "the VAE of an LTX-Video before LTX-2, with steps of time"},
-	{"scale_shift_table", "the VAE of an LTX-Video before LTX-2, with steps of time"}, {"time_embedder", "the VAE of an LTX-Video before LTX-2, with steps of time"},
-	{"per_channel_scale", "the VAE of an LTX-Video before LTX-2, with noise in its layers"},
-	{".norm3.", "the VAE of an LTX-Video before LTX-2, with shortcuts"}, {".conv_shortcut.", "the VAE of an LTX-Video before LTX-2, with shortcuts"},
-}
-
-// otherLTX refuses those by name.
-func otherLTX(f format.File) error {
-	for _, name := range f.Names() {
-		for _, m := range ltxOthers {
-			if strings.Contains(name, m.tensor) {
-				return fmt.Errorf("vae: %s: %w: it is %s (tensor %s), which is not supported", f.Name(), ErrUnknownModel, m.of, name)
-			}
-		}
-	}
-	return nil
 }
 
 // ltxDiffusers is the name that diffusers gives to a tensor of the original name: stages

@@ -102,8 +102,8 @@ func TestMomentsOfLTX(t *testing.T) {
 // What is built like it, and differs, is refused by name; damage is told.
 func TestOtherLTX(t *testing.T) {
 	for name, want := range map[string]string{
-		"decoder.timestep_scale_multiplier":                       "with steps of time",
-		"decoder.last_scale_shift_table":                          "with steps of time",
+		"decoder.timestep_scale_multiplier":                       "with time steps",
+		"decoder.last_scale_shift_table":                          "with time steps",
 		"decoder.up_blocks.0.res_blocks.0.per_channel_scale1":     "with noise in its layers",
 		"encoder.down_blocks.1.res_blocks.0.norm3.weight":         "with shortcuts",
 		"encoder.down_blocks.1.res_blocks.0.conv_shortcut.weight": "with shortcuts",

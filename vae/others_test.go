@@ -1,0 +1,130 @@
+package vae
+
+import (
+	"cmp"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"tessera/format/safetensors"
+	"tessera/gpu"
+	"tessera/tests/synthetic"
+)
+
+// A file with a tensor of a VAE that no family reads is refused by that VAE's name, in a
+// file of its own, behind a prefix, and among tensors that a family would take.
+func TestOthers(t *testing.T) {
+	files := map[string][]safetensors.Spec{ // tensors that a family recognises
+		kl:        {{Name: "encoder.conv_in.weight", Shape: []int{2, 3, 3, 3}}, {Name: "encoder.mid.block_1.norm1.weight", Shape: []int{2}}},
+		hunyuan15: {{Name: "encoder.conv_in.conv.weight", Shape: []int{2, 3, 3, 3, 3}}, {Name: "encoder.norm_out.gamma", Shape: []int{2, 1, 1, 1}}},
+		ltx:       {{Name: "decoder.up_blocks.0.res_blocks.0.conv1.conv.weight", Shape: []int{2, 2, 3, 3, 3}}},
+	}
+	tensors := map[string][]string{
+		"Kandinsky 6's super-resolution VAE":  {"encoder.down.0.downsample.spatial_conv.weight", "decoder.up.4.upsample.spatial_conv.bias"},
+		"a VQ model (VQGAN, MoVQ)":            {"quantize.embedding.weight", "vquantizer.embedding.weight"},
+		"a K-VAE of Kandinsky":                {"decoder.mid.block_1.norm1.conv_y.weight", "encoder.down.0.downsample.linear.weight", "decoder.up.1.block.0.norm1.conv_y.weight"},
+		"VidTok's VAE":                        {"decoder.up_temporal.1.upsample.mix_factor", "encoder.down_temporal.0.block.0.norm1.norm.weight"},
+		"the VAE of Stable Video Diffusion":   {"decoder.time_conv_out.weight", "decoder.mid.block_1.time_stack.in_layers.0.weight", "decoder.up_blocks.0.resnets.0.time_mixer.mix_factor", "decoder.mid_block.resnets.0.temporal_res_block.norm1.weight"},
+		"an AsymmetricAutoencoderKL":          {"decoder.condition_encoder.layers.0.weight"},
+		"Allegro's VAE":                       {"decoder.temp_conv_in.weight", "encoder.temp_conv_in.bias"},
+		"the consistency decoder of DALL·E 3": {"decoder_unet.conv_in.weight"},
+		"AudioLDM's VAE, for sound":           {"encoder.conv_in.weight", "decoder.conv_out.weight"},
+		"LTX-2.5's diffusion decoder":         {"decoder.det_stages.0.0.norm1.weight", "decoder.diff_blocks.0.attn.to_q.weight"},
+		"EasyAnimate's VAE":                   {"decoder.up_blocks.0.convs.0.norm1.weight", "encoder.down_blocks.0.convs.0.conv1.weight"},
+		"the VAE of MiniMax-H3":               {"decoder.transformer_blocks.0.attn.to_q.weight", "decoder.register_tokens"},
+		"a DC-AE, as in Sana":                 {"decoder.stages.0.0.main.conv.weight", "encoder.stages.0.op_list.0.main.conv.weight", "decoder.project_in.conv.weight", "encoder.project_in.weight", "decoder.up_blocks.0.0.conv.weight", "encoder.down_blocks.0.0.conv1.weight"},
+		"Mage's VAE":                          {"student.dconv_encoder.blocks.0.conv.weight", "encoder.patch_cond_embed.weight", "decoder.y_embedder.decoder.conv_in.weight"},
+		"an RAE":                              {"decoder.decoder_layers.0.layernorm_before.weight", "decoder.decoder_embed.weight", "decoder.trainable_cls_token"},
+		"Wan-Alpha's change of Wan 2.1's VAE": {"vae_fgr.decoder.conv1.conv3D.lora_A.weight", "vae_pha.decoder.conv1.conv3D.lora_B.weight"},
+		"LTX-2's VAE for sound":               {"decoder.conv_in.conv.weight", "encoder.conv_in.conv.weight"},
+		"a VAE or vocoder for sound":          {"decoder.block.0.conv_t1.weight_v", "decoder.layers.0.parametrizations.weight.original1", "decoder.conv_in.weight", "decoder.conv_in.conv.weight"},
+		"an LTX-Video VAE before LTX-2":       {"decoder.mid_block.resnets.0.conv1.conv.weight"},
+		"an LTX-Video VAE before LTX-2, with time steps": {
+			"decoder.timestep_scale_multiplier", "decoder.last_time_embedder.timestep_embedder.linear_1.weight", "decoder.last_scale_shift_table",
+			"decoder.time_embedder.timestep_embedder.linear_1.weight", "decoder.up_blocks.0.time_embedder.timestep_embedder.linear_1.weight", "decoder.up_blocks.0.res_blocks.0.scale_shift_table",
+		},
+		"an LTX-Video VAE before LTX-2, with noise in its layers": {"decoder.up_blocks.0.res_blocks.0.per_channel_scale1", "encoder.down_blocks.0.res_blocks.0.per_channel_scale2"},
+		"an LTX-Video VAE before LTX-2, with shortcuts":           {"encoder.down_blocks.1.norm3.weight", "encoder.down_blocks.1.conv_shortcut.conv.weight"},
+	}
+	refused := func(specs []safetensors.Spec, says string) {
+		t.Helper()
+		_, err := Inspect(fileOf(t, specs), gpu.Info{}, Settings{})
+		require.ErrorIs(t, err, ErrUnknownModel)
+		require.ErrorIs(t, err, ErrBadModel)
+		assert.ErrorContains(t, err, "other.safetensors: "+ErrUnknownModel.Error()+": it is "+says)
+	}
+	for _, o := range others {
+		shape := slices.Clone(o.shape)
+		for i, n := range shape {
+			shape[i] = cmp.Or(n, 2)
+		}
+		for _, part := range o.tensors {
+			ok := func(name string) bool { return begins(name, part, o.like) }
+			assert.True(t, slices.ContainsFunc(tensors[o.name], ok), "%s: no tensor for %s", o.name, part)
+		}
+		for _, name := range tensors[o.name] {
+			if !slices.ContainsFunc(o.tensors, func(part string) bool { return begins(name, part, o.like) }) {
+				continue // of the other of two rows
+			}
+			spec := safetensors.Spec{Name: name, Shape: shape}
+			says := o.name + " (tensor " + name + "), which is not supported, expected SeedVR2, Wan 2.1, "
+			if slices.ContainsFunc(o.tensors, func(part string) bool { return begins(name, part, "") }) {
+				refused([]safetensors.Spec{spec}, says)
+				spec.Name = "vae." + name
+				refused([]safetensors.Spec{spec}, o.name+" (tensor vae."+name+")")
+				spec.Name = name
+			}
+			if o.like == "" {
+				continue
+			}
+			file := append(slices.DeleteFunc(slices.Clone(files[o.like]), func(x safetensors.Spec) bool { return x.Name == name }), spec)
+			f, err := safetensors.Open(fileOf(t, file))
+			require.NoError(t, err)
+			at := slices.IndexFunc(families, func(fam *family) bool { return fam.told(f) })
+			require.NoError(t, f.Close())
+			require.GreaterOrEqual(t, at, 0, "%s: no family takes it", o.name)
+			assert.Equal(t, o.like, families[at].name, o.name)
+			refused(file, says)
+		}
+	}
+}
+
+// fileOf is a checkpoint of zeros.
+func fileOf(t *testing.T, specs []safetensors.Spec) string {
+	t.Helper()
+	var all []synthetic.Raw
+	for _, s := range specs {
+		s.DType = safetensors.F32
+		n := 4
+		for _, d := range s.Shape {
+			n *= d
+		}
+		all = append(all, synthetic.Raw{Spec: s, Data: make([]byte, n)})
+	}
+	path := filepath.Join(t.TempDir(), "other.safetensors")
+	require.NoError(t, synthetic.Create(path, all, nil))
+	return path
+}
+
+// The other models of a pipeline are refused by what they are, and what nothing is known of
+// by its tensors' names.
+func TestNoVAE(t *testing.T) {
+	for name, want := range map[string]string{
+		"model.diffusion_model.double_blocks.0.img_attn.qkv.weight":     "it is a diffusion model (tensor model.diffusion_model.double_blocks.0.img_attn.qkv.weight), expected the VAE of its pipeline",
+		"joint_blocks.0.x_block.attn.qkv.weight":                        "it is a diffusion model",
+		"transformer_blocks.0.attn.to_q.weight":                         "it is a diffusion model",
+		"blocks.0.self_attn.q.weight":                                   "it is a diffusion model",
+		"model.diffusion_model.input_blocks.0.0.weight":                 "it is a diffusion model",
+		"text_model.encoder.layers.0.self_attn.q_proj.weight":           "it is a text encoder",
+		"encoder.block.0.layer.0.SelfAttention.q.weight":                "it is a text encoder",
+		"down_blocks.0.resnets.0.conv_shortcut.weight":                  "its tensors are down_blocks.0.resnets.0.conv_shortcut.weight, expected those of SeedVR2, Wan 2.1, ",
+		"lora_unet_down_blocks_0_attentions_0_proj_in.lora_down.weight": "its tensors are lora_unet_down_blocks_0_attentions_0_proj_in.lora_down.weight, expected those of SeedVR2, Wan 2.1, ",
+	} {
+		_, err := Inspect(fileOf(t, []safetensors.Spec{{Name: name, Shape: []int{1}}}), gpu.Info{}, Settings{})
+		require.ErrorIs(t, err, ErrUnknownModel, name)
+		require.ErrorContains(t, err, want)
+	}
+}
