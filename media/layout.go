@@ -1,6 +1,7 @@
 package media
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -31,6 +32,29 @@ type LatentOptions struct {
 	Key string
 	// Height and Width are those of packed latents, in cells, both even.
 	Height, Width int
+}
+
+// What a latent may be instead of bad; such an error is an ErrInput, too.
+var (
+	// ErrModel: it is of another model.
+	ErrModel = errors.New("latent of another model")
+	// ErrPacked: it is packed tokens without their size, or another size was asked for.
+	ErrPacked = errors.New("packed latent of unknown size")
+	// ErrProgram: the program can read it, but the page cannot.
+	ErrProgram = errors.New("latent for the program only")
+)
+
+// latentError is one of those errors, in its own words.
+type latentError struct {
+	kind error
+	text string
+}
+
+func (e *latentError) Error() string { return e.text }
+func (e *latentError) Unwrap() error { return e.kind }
+
+func unfit(kind error, format string, args ...any) error {
+	return &latentError{kind, fmt.Sprintf(format, args...)}
 }
 
 // folded is also the layout of four dimensions where frames lie among the channels, all
@@ -107,10 +131,10 @@ func unpacking(shape []int, o LatentOptions) (layout, error) {
 		s = []int{1, s[0], s[1]}
 	}
 	if len(s) != 3 || o.Channels != 0 && s[2] != 4*o.Channels || s[2]%4 != 0 {
-		return layout{}, fmt.Errorf("latent has shape %v, expected packed ones [B,N,%d] or [N,%[2]d] for a size", shape, 4*o.Channels)
+		return layout{}, unfit(ErrPacked, "latent has shape %v, expected packed ones [B,N,%d] or [N,%[2]d] for a size", shape, 4*o.Channels)
 	}
 	if n := o.Height / 2 * (o.Width / 2); n != s[1] {
-		return layout{}, fmt.Errorf("packed latents have shape %v, of %d squares of 2x2 cells, but %dx%d cells have %d", shape, s[1], o.Height, o.Width, n)
+		return layout{}, unfit(ErrPacked, "packed latents have shape %v, of %d squares of 2x2 cells, but %dx%d cells have %d", shape, s[1], o.Height, o.Width, n)
 	}
 	y := layout{batch: s[0], channels: s[2] / 4, frames: 1, height: o.Height, width: o.Width, outer: 1}
 	y.unpack = func(data []float32) []float32 { return latent.Unpacked(data, y.channels, y.height, y.width) }
@@ -225,13 +249,13 @@ func fitting(s []int, o LatentOptions, batch bool) (y layout, orders []string, e
 	case orders != nil:
 		return y, orders, nil
 	case len(s) == 5:
-		err = fmt.Errorf("latent has shape %v, expected [B,C,L,h,w] or [B,L,h,w,C] of %d channels", s, o.Channels)
+		err = unfit(ErrModel, "latent has shape %v, expected [B,C,L,h,w] or [B,L,h,w,C] of %d channels", s, o.Channels)
 	case len(s) == 4 && batch:
-		err = fmt.Errorf("latent of ComfyUI has shape %v, expected %d channels behind the batch", s, o.Channels)
+		err = unfit(ErrModel, "latent of ComfyUI has shape %v, expected %d channels behind the batch", s, o.Channels)
 	case (len(s) == 2 || len(s) == 3) && o.Channels > 0 && s[len(s)-1] == 4*o.Channels:
-		err = fmt.Errorf("packed latents have shape %v, of %d squares of 2x2 cells: --size=WIDTHxHEIGHT says how they lie", s, s[len(s)-2])
+		err = unfit(ErrPacked, "packed latents have shape %v, of %d squares of 2x2 cells: --size=WIDTHxHEIGHT says how they lie", s, s[len(s)-2])
 	case len(s) == 4 || len(s) == 3:
-		err = fmt.Errorf("latent has shape %v, expected %d channels first or last", s, o.Channels)
+		err = unfit(ErrModel, "latent has shape %v, expected %d channels first or last", s, o.Channels)
 	default:
 		err = fmt.Errorf("latent has shape %v of rank %d, expected [C,L,h,w], possibly with a batch before it", s, len(s))
 	}

@@ -256,8 +256,10 @@ func TestPackedLatents(t *testing.T) {
 			}
 		}
 		_, err = decoded(t, "z.npy", "", shape, data, LatentOptions{Channels: 16})
+		require.ErrorIs(t, err, ErrPacked)
 		require.ErrorContains(t, err, fmt.Sprintf("packed latents have shape %v, of 12 squares of 2x2 cells: --size=WIDTHxHEIGHT says how they lie", shape))
 		_, err = decoded(t, "z.npy", "", shape, data, LatentOptions{Channels: 16, Height: h, Width: 6})
+		require.ErrorIs(t, err, ErrPacked)
 		require.ErrorContains(t, err, "of 12 squares of 2x2 cells, but 6x6 cells have 9")
 		if batch > 1 {
 			continue
@@ -272,6 +274,7 @@ func TestPackedLatents(t *testing.T) {
 		}
 	}
 	_, err := decoded(t, "z.npy", "", []int{16, 1, h, w}, testLatent(16, 1, h, w).Data, LatentOptions{Channels: 16, Height: h, Width: w})
+	require.ErrorIs(t, err, ErrPacked)
 	require.ErrorContains(t, err, "latent has shape [16 1 6 8], expected packed ones [B,N,64] or [N,64] for a size")
 }
 

@@ -40,7 +40,7 @@ func named(s []int, o LatentOptions) (layout, error) {
 		y.squares = true
 	}
 	if !ok {
-		return layout{}, fmt.Errorf("latent has shape %v, expected %d channels at the place of --layout=%s", s, channels, o.Layout)
+		return layout{}, unfit(ErrModel, "latent has shape %v, expected %d channels at the place of --layout=%s", s, channels, o.Layout)
 	}
 	y.moments = moments
 	return y, nil
@@ -79,9 +79,9 @@ func (a *array) another(o LatentOptions) error {
 	case o.Channels == 0 || !a.trainer.Unscaled || pictures == o.Pictures:
 		return nil
 	case pictures:
-		return fmt.Errorf("latent has shape %v, expected [C,L,h,w]: %s keeps latents of video models so, and [C,h,w] is a picture model's", a.shape, a.trainer.Name)
+		return unfit(ErrModel, "latent has shape %v, expected [C,L,h,w]: %s keeps latents of video models so, and [C,h,w] is a picture model's", a.shape, a.trainer.Name)
 	}
-	return fmt.Errorf("latent has shape %v, expected [C,h,w]: %s keeps latents of picture models so, and [C,L,h,w] is a video model's", a.shape, a.trainer.Name)
+	return unfit(ErrModel, "latent has shape %v, expected [C,h,w]: %s keeps latents of picture models so, and [C,L,h,w] is a video model's", a.shape, a.trainer.Name)
 }
 
 // otherwise adds to err, which says that a is no latent, whose it is, or that it could

@@ -1,9 +1,6 @@
 package media
 
-import (
-	"errors"
-	"io"
-)
+import "io"
 
 // orShard: shards and lists of caches are for the program.
 func orShard(a *array, err error, _ string, _ picker, _ io.ReaderAt, _ int64) (*array, error) {
@@ -11,7 +8,7 @@ func orShard(a *array, err error, _ string, _ picker, _ io.ReaderAt, _ int64) (*
 }
 
 // errNPZ: inflating would be a twentieth of the page's engine.
-var errNPZ = errors.New(".npz is read by the program only, expected .npy, .safetensors, .latent or .pt")
+var errNPZ = unfit(ErrProgram, ".npz is read by the program only, expected .npy, .safetensors, .latent or .pt")
 
 func openNPZArray(string, picker) (*array, error) { return nil, errNPZ }
 

@@ -81,17 +81,3 @@ func lines(t *testing.T, file string) []string {
 	}
 	return strings.Split(strings.TrimSuffix(string(data), "\n"), "\n")
 }
-
-// The page tells kinds of errors by phrases of their messages: each stands in both.
-func TestPhrasesThatThePageReads(t *testing.T) {
-	for _, c := range []struct{ phrase, page, source string }{
-		{"scaling statistics differ", "web/taking.js", "app/job/decode.go"},
-		{"packed (latents have shape|ones)", "web/taking.js", "media/layout.go"},
-		{"by the program only", "web/taking.js", "media/npz_js.go"},
-		{"`tessera decode`", "web/taking.js", "app/session/clip.go"},
-		{" Choose with --as: ", "web/job.js", "vae/variants.go"},
-	} {
-		assert.Contains(t, strings.Join(lines(t, c.page), "\n"), c.phrase)
-		assert.Regexp(t, c.phrase, strings.Join(lines(t, c.source), "\n"), "%s reads this", c.page)
-	}
-}

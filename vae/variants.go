@@ -118,9 +118,12 @@ func (c Config) Doubt() string {
 	if len(others) == 1 {
 		have = "has"
 	}
-	return fmt.Sprintf("the file does not say which model it is. Assuming %s; %s %s the same tensors and another latent scale. Choose with --as: %s",
-		c.Model, strings.Join(others, " and "), have, strings.Join(c.Kinds(), ", "))
+	return fmt.Sprintf("the file does not say which model it is. Assuming %s; %s %s the same tensors and another latent scale.%s",
+		c.Model, strings.Join(others, " and "), have, c.Hint())
 }
+
+// Hint is the end of Doubt, which names the flag that chooses a model.
+func (c Config) Hint() string { return " Choose with --as: " + strings.Join(c.Kinds(), ", ") }
 
 // scaledAs tells whether a latent is of another of the models with such names and shapes,
 // each of which has a scale of its own.

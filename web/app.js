@@ -27,7 +27,7 @@ import * as settings from './settings.js';
 import { RecentInputs } from './recent.js';
 import * as speed from './speed.js';
 import { Stage } from './stage.js';
-import { Taker, misfit, unsized } from './taking.js';
+import { Taker } from './taking.js';
 import { Workbench } from './workbench.js';
 import { listenZoom } from './zoom.js';
 
@@ -49,6 +49,9 @@ const gallery = new Gallery(stage, player, quality);
 const recentInputs = new RecentInputs((input) => void attempt(async () => put(input)), () => void attempt(() => takeDemo(part)));
 const taker = new Taker({ bench, options: () => options(), put, listKept, again: (act) => void attempt(act) });
 const links = new Links({ bench, taker, attempt });
+
+/** Codes of an input that can't be used. */
+const refusals = ['wrong_model', 'packed_size', 'program_only', 'bad_input'];
 
 /** What the page tells about, kept to be told again in another language. */
 const shown = {
@@ -106,7 +109,7 @@ async function refresh() {
   } catch (error) {
     if (overtaken()) return;
     trouble(error);
-    if (error instanceof EngineError && error.code === 'bad_input') shown.size = undefined; // of another input or model
+    if (error instanceof EngineError && refusals.includes(error.code)) shown.size = undefined; // of another input or model
     render();
   }
 }
@@ -359,10 +362,9 @@ function trouble(error) {
     case 'disconnected':
       bench.stop();
       return showProblem(kind, { detail, action: { key: 'action.restart', act: () => void refresh() } });
-    case 'bad_input':
-      if (bench.input?.latent && unsized(error)) return showProblem('packed', { detail, values: { name: bench.input.name } });
-      if (bench.input?.latent && misfit(error)) return showProblem('misfit', { detail, values: { name: bench.input.name } });
-      return showProblem(kind, { detail });
+    case 'wrong_model':
+    case 'packed_size':
+      return showProblem(kind, { detail, values: { name: bench.input?.name ?? '' } });
     default:
       showProblem(kind, { detail, native: bench.kind === 'native' });
   }

@@ -42,7 +42,7 @@ export async function follow(job, outcome, screen, about) {
           about.queued(e.position);
           break;
         case 'warning':
-          showProblem('warning', { detail: e.message.replace(/ Choose with --as: .*/, '') }); // the page has a setting for it
+          showProblem('warning', { detail: e.message });
           break;
         case 'loading':
           line.loading(e.loaded, e.total);

@@ -6,12 +6,12 @@ import { t } from './i18n.js';
 /** @import {Key} from './i18n.js' */
 
 const known = [
-  'no_webgpu', 'no_adapter', 'no_f16', 'out_of_memory', 'too_large', 'device_lost', 'flat', 'unknown_model', 'bad_input', 'bad_option', 'disconnected', 'failed',
-  'warning', 'no_token', 'unknown_file', 'misfit', 'packed', 'beyond', 'several', 'checkpoints', 'overlap', 'video', 'cut', 'save', 'kept', 'address', 'link', 'copy', 'withheld',
+  'no_webgpu', 'no_adapter', 'no_f16', 'out_of_memory', 'too_large', 'device_lost', 'flat', 'unknown_model', 'wrong_model', 'packed_size', 'program_only', 'bad_input', 'bad_option', 'disconnected', 'failed',
+  'warning', 'no_token', 'unknown_file', 'several', 'checkpoints', 'overlap', 'video', 'cut', 'save', 'kept', 'address', 'link', 'copy', 'withheld',
 ];
 
 /** Those that the engine's own sentence says best: it comes first, and what the page can add after it. */
-const spoken = ['address', 'bad_input', 'bad_option', 'beyond', 'misfit', 'failed', 'out_of_memory', 'too_large', 'warning'];
+const spoken = ['address', 'bad_input', 'bad_option', 'failed', 'out_of_memory', 'program_only', 'too_large', 'warning', 'wrong_model'];
 
 /**
  * The engine's sentence, without the name of the package that said it.

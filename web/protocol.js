@@ -71,12 +71,15 @@ export const inFlight = 4;
  * device_lost    the driver gave up; the next job opens the device again
  * flat           the checkpoint's quantisation convolutions are all zero, and every picture it made would be flat
  * unknown_model  the page's first engine doesn't know the checkpoint's family; in the page, the engine of all families did not load
+ * wrong_model    the latent is of another model than the checkpoint
+ * packed_size    the latent is of packed tokens without their size, or the size in `packed` isn't its own
+ * program_only   the program reads this latent, but a page's session doesn't
  * bad_input      the checkpoint, latent or clip can't be used
  * bad_option     the tile, overlap or tiling asked for can't be, or not together
  * cancelled      as asked
  * disconnected   the worker or the connection is gone
  * failed         anything else
- * @typedef {'no_webgpu'|'no_adapter'|'out_of_memory'|'too_large'|'device_lost'|'flat'|'unknown_model'|'bad_input'|'bad_option'|'cancelled'|'disconnected'|'failed'} Code
+ * @typedef {'no_webgpu'|'no_adapter'|'out_of_memory'|'too_large'|'device_lost'|'flat'|'unknown_model'|'wrong_model'|'packed_size'|'program_only'|'bad_input'|'bad_option'|'cancelled'|'disconnected'|'failed'} Code
  */
 
 /**

@@ -44,19 +44,9 @@ async function sort(files, isLatent) {
 
 /** @typedef {{bench: Workbench, options: () => Options, put: (input: Input) => void, listKept: () => Promise<void>, again: (act: () => Promise<void>) => void}} Place */
 
-/** Whether a latent is of another model than the checkpoint. @param {unknown} error */
-export function misfit(error) {
-  return /\d channels\b|scaling statistics differ/.test(words(error));
-}
-
-/** Whether a latent of packed tokens lacks its size, or has another one. @param {unknown} error */
-export function unsized(error) {
-  return /\bpacked (latents have shape|ones)\b/.test(words(error));
-}
-
-/** Whether a latent is one that the program reads and this engine doesn't. @param {unknown} error */
-function beyond(error) {
-  return /\bby the program only\b|`tessera decode`/.test(words(error));
+/** Whether a latent may fit another checkpoint or another size. @param {unknown} error */
+function mayFit(error) {
+  return error instanceof EngineError && ['wrong_model', 'packed_size'].includes(error.code);
 }
 
 export class Taker {
@@ -94,7 +84,7 @@ export class Taker {
   /** Whether the engine finds a latent in a file. @param {From} from */
   async #isLatent(from) {
     const engine = await this.#place.bench.engine();
-    return engine.inspect(from).then(() => true, (error) => misfit(error) || unsized(error));
+    return engine.inspect(from).then(() => true, mayFit);
   }
 
   /**
@@ -109,9 +99,9 @@ export class Taker {
       await (await bench.engine()).inspect(latent, options());
       return true;
     } catch (error) {
-      if (!(error instanceof EngineError) || error.code !== 'bad_input') throw error;
-      if (misfit(error) || unsized(error)) return true; // and its plan tells why
-      showProblem(beyond(error) ? 'beyond' : 'bad_input', { detail: words(error), values: { name } });
+      if (mayFit(error)) return true; // and its plan tells why
+      if (!(error instanceof EngineError) || !['bad_input', 'program_only'].includes(error.code)) throw error;
+      showProblem(error.code, { detail: words(error), values: { name } });
       return false;
     }
   }

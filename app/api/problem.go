@@ -38,6 +38,7 @@ func bad(format string, args ...any) error {
 // the server's fault.
 var statuses = map[string]int{
 	"bad_input": http.StatusBadRequest, "bad_option": http.StatusBadRequest, "flat": http.StatusBadRequest,
+	"wrong_model": http.StatusBadRequest, "packed_size": http.StatusBadRequest, "program_only": http.StatusBadRequest,
 	"too_large": http.StatusRequestEntityTooLarge, "out_of_memory": http.StatusRequestEntityTooLarge,
 	"no_webgpu": http.StatusServiceUnavailable, "no_adapter": http.StatusServiceUnavailable, "device_lost": http.StatusServiceUnavailable,
 	"cancelled": http.StatusServiceUnavailable,

@@ -26,7 +26,7 @@ const (
 
 // Kind is one way for a job to fail.
 type Kind struct {
-	Code string // for the page; web/protocol.js lists them, web/strings has the words
+	Code string // for the page and the server; web/protocol.js lists them, web/strings has the words
 	Exit int    // code of the program
 	of   []error
 }
@@ -42,6 +42,9 @@ var kinds = []Kind{
 	{"flat", ExitInput, []error{vae.ErrFlat}},
 	{"bad_option", ExitUsage, []error{media.ErrFormat, media.ErrOption, tiling.ErrTile, tiling.ErrOverlap, vae.ErrTiling}},
 	{"unknown_model", ExitInput, []error{vae.ErrLeftOut}},
+	{"wrong_model", ExitInput, []error{media.ErrModel}},
+	{"packed_size", ExitInput, []error{media.ErrPacked}},
+	{"program_only", ExitInput, []error{media.ErrProgram}},
 	{"bad_input", ExitInput, []error{ErrInput, media.ErrInput, vae.ErrBadModel, tiling.ErrFrame}},
 	{"failed", ExitUsage, []error{media.ErrOutput}}, // to the page and to programs a fault of here
 	{"failed", ExitFailed, nil},
@@ -76,6 +79,11 @@ func (e *marked) Unwrap() []error { return []error{e.error, e.kind} }
 
 // Mark makes an error one of kind too, and keeps its words.
 func Mark(err, kind error) error { return &marked{err, kind} }
+
+// otherModel is a media.ErrModel in its own words.
+func otherModel(format string, args ...any) error {
+	return Mark(BadInput(format, args...), media.ErrModel)
+}
 
 // BadInput is an ErrInput in its own words.
 func BadInput(format string, args ...any) error { return Mark(fmt.Errorf(format, args...), ErrInput) }

@@ -41,6 +41,9 @@ func TestKinds(t *testing.T) {
 		{tiling.ErrOverlap, "bad_option", ExitUsage},
 		{vae.ErrTiling, "bad_option", ExitUsage},
 		{BadInput("x"), "bad_input", ExitInput},
+		{Mark(media.ErrInput, media.ErrModel), "wrong_model", ExitInput},
+		{Mark(media.ErrInput, media.ErrPacked), "packed_size", ExitInput},
+		{Mark(media.ErrInput, media.ErrProgram), "program_only", ExitInput},
 		{media.ErrInput, "bad_input", ExitInput},
 		{vae.ErrLeftOut, "unknown_model", ExitInput},
 		{vae.ErrUnknownModel, "failed", ExitFailed}, // Open makes an ErrBadModel of it

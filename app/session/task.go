@@ -217,13 +217,22 @@ func (t *task) decode(c vae.Config, want job.Choices) (work func() (frames int, 
 			return 0, err
 		}
 		d.Options.RGBA8 = true
-		for _, w := range d.Doubts() {
-			if err := t.s.send(warningEvent{about("warning", t.r.ID), quote.Message(w)}, nil); err != nil {
-				return 0, err
-			}
+		if err := t.warn(d.Doubts()); err != nil {
+			return 0, err
 		}
 		return d.Clip.Frames, t.frames(d, func(f vae.Frame) error { return t.frame(f, f.RGBA) })
 	}, nil
+}
+
+// warn sends warnings, without the flag that chooses a model: the page has a setting.
+func (t *task) warn(texts []string) error {
+	for _, w := range texts {
+		w = strings.TrimSuffix(w, t.model.Config.Hint())
+		if err := t.s.send(warningEvent{about("warning", t.r.ID), quote.Message(w)}, nil); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // frames runs the decoder and hands its frames to take.
@@ -278,10 +287,8 @@ func (t *task) clip(e job.Encoding) *pageClip {
 func (t *task) latent(c *pageClip, e job.Encoding, name string) (latent.Latent, error) {
 	e.Options.Internals.Spool = t.s.o.Spool
 	z, err := e.Run(t.r.ctx, t.model, c, t.watch("encode"), func(p *vae.EncodePlan) error {
-		for _, w := range e.Doubts() {
-			if err := t.s.send(warningEvent{about("warning", t.r.ID), w}, nil); err != nil {
-				return err
-			}
+		if err := t.warn(e.Doubts()); err != nil {
+			return err
 		}
 		return t.planned("encode", e.Latent.Frames, e.Options.Independent, p.Plan, e.Clip)
 	})

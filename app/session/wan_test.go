@@ -254,7 +254,7 @@ func TestLatentOfAnotherModel(t *testing.T) {
 	const words = `z.safetensors: a latent of "Wan 2.1" ("wan.safetensors"), decoding with "SeedVR2" ("small.safetensors")`
 	for id, kind := range []string{"inspect", "decode"} {
 		end, _ = p.run(20+id, map[string]any{"type": kind, "source": p.source(3, "z.safetensors")})
-		assert.Equal(t, "bad_input", end.Code, kind)
+		assert.Equal(t, "wrong_model", end.Code, kind)
 		assert.Contains(t, end.Message, words, kind)
 	}
 	end, _ = p.run(29, map[string]any{"type": "inspect", "source": p.source(3, "z.safetensors"), "options": map[string]any{"scale": "pipeline"}})
@@ -281,14 +281,14 @@ func TestBatchAndMoments(t *testing.T) {
 	p.files[5] = encode("z.npy", latent.Latent{Channels: 8, Frames: 2, Height: 2, Width: 2})
 	for id, kind := range []string{"inspect", "decode"} {
 		end, _ := p.run(20+id, map[string]any{"type": kind, "source": p.source(3, "z.npy")})
-		assert.Equal(t, "bad_input", end.Code, kind)
+		assert.Equal(t, "program_only", end.Code, kind)
 		assert.Contains(t, end.Message, "z.npy: a batch of 3 clips, expected one: `tessera decode` decodes them all", kind)
 	}
 	end, all := p.run(30, map[string]any{"type": "decode", "source": p.source(4, "z.safetensors"), "options": map[string]any{"sample": true}})
 	require.Equal(t, "result", end.Type, end.Message)
 	assert.Equal(t, 5, count(all, "frame"))
 	end, _ = p.run(31, map[string]any{"type": "decode", "source": p.source(5, "z.npy")})
-	assert.Equal(t, "bad_input", end.Code)
+	assert.Equal(t, "wrong_model", end.Code)
 	assert.Contains(t, end.Message, "z.npy: latent has shape [8 2 2 2], expected 4 channels first or last")
 }
 

@@ -57,7 +57,7 @@ func TestWhichModel(t *testing.T) {
 	// Another checkpoint, which the latent on the bench doesn't suit, is shown all the same.
 	v.pick("model-file", flux(t))
 	v.named("model-name", "flux_vae")
-	assert.Equal(t, "misfit", v.notice())
+	assert.Equal(t, "wrong_model", v.notice())
 	assert.Regexp(t, "^FLUX.1 · ", v.text("model-facts"), "SDXL was chosen for another checkpoint")
 	assert.Empty(t, v.text("input-facts"), "of a latent that was not read")
 	other := latent.Latent{Channels: 16, Frames: 1, Height: 4, Width: 6, Data: make([]float32, 16*4*6), Meta: map[string]string{
@@ -66,7 +66,7 @@ func TestWhichModel(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "three.safetensors")
 	require.NoError(t, media.WriteLatent(path, other))
 	v.picks(path)
-	assert.Equal(t, "misfit", v.notice(), "a latent of Stable Diffusion 3 by FLUX.1")
+	assert.Equal(t, "wrong_model", v.notice(), "a latent of Stable Diffusion 3 by FLUX.1")
 	v.set("as", "sd3")
 	v.ready()
 	assert.True(t, eval[bool](t, v.tab, `document.getElementById('notice').hidden`), "the model that the latent is of was chosen")
@@ -107,7 +107,7 @@ func TestPackedLatent(t *testing.T) {
 	v.takes(checkpoint)
 	z, file := latentPicture(t, "photo.npy", 16)
 	v.picks(tokens(t, z))
-	assert.Equal(t, "packed", v.notice())
+	assert.Equal(t, "packed_size", v.notice())
 	assert.Equal(t, "The size under “Packed latent” does not suit tokens.npy", v.text("notice-title"))
 	assert.Contains(t, v.text("notice-detail"), "packed latents have shape [1 6 64]")
 	assert.True(t, eval[bool](t, v.tab, `document.getElementById('run').disabled`))
@@ -117,7 +117,7 @@ func TestPackedLatent(t *testing.T) {
 
 	v.set("packed", "64x64") // another number of squares
 	v.wait("the engine's words", time.Minute, `document.getElementById('notice-detail').textContent.includes('8x8 cells have 16')`)
-	assert.Equal(t, "packed", v.notice())
+	assert.Equal(t, "packed_size", v.notice())
 	v.set("packed", "48x32")
 	v.ready()
 	assert.True(t, eval[bool](t, v.tab, `document.getElementById('notice').hidden`))
@@ -127,7 +127,7 @@ func TestPackedLatent(t *testing.T) {
 	v.sees(decodedBy(t, checkpoint, z, smallTiles))
 
 	v.picks(file) // which is not packed
-	assert.Equal(t, "packed", v.notice())
+	assert.Equal(t, "packed_size", v.notice())
 	v.set("packed", "")
 	v.ready()
 	assert.Equal(t, "latent, picture of 48 × 32 pixels", v.text("input-facts"))
