@@ -45,7 +45,6 @@ var familyPlaces = []struct {
 	{where: "cmd/native", words: "from the original checkpoints of"},
 	{where: "cmd/native", words: "Checkpoint, .safetensors, .pth or the .index.json of several files: "},
 	{where: "docs/models.md", words: "| pipeline | file |"},
-	{where: "docs/models.md", words: "| | pixels |"},
 	{where: "docs/latents.md", words: "| | from the VAE's own μ |"},
 	{where: "docs/tiles.md", words: "| | one tile | at least |"},
 	{where: "web/places.js", words: "model: 'SeedVR2'"},
