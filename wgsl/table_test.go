@@ -20,9 +20,9 @@ const kernelsFile = "../docs/kernels.md"
 
 const kernelsHead = `# Kernels
 
-Every operation's kernels, in the order of their table ([kernels.go](../wgsl/kernels.go), of which ` + "`go test ./wgsl -run TestKernelsPage -update`" + ` makes this page). The plain one runs everywhere, at WebGPU's default limits. On the adapters under *first on* a kernel goes before those above it; long jobs try all that the adapter can run and take the quickest, once it computes what the plain one does.
+The kernels of each operation, in the order of [kernels.go](../wgsl/kernels.go). ` + "`go test ./wgsl -run TestKernelsPage -update`" + ` writes this page. The plain kernel runs on every adapter, at WebGPU's default limits. On the adapters under *first on*, a kernel takes precedence over those above it. Long jobs try every kernel that the adapter can run, and take the fastest one whose result matches the plain one's.
 
-A tile is invocations of a workgroup × pixels × channels of an invocation; matrices' tiles are as large as the adapter has them ([cards_matrix.go](../wgsl/cards_matrix.go)). A folder of shaders is who takes them: plain/ everyone, cards/ graphics cards, processors/ drivers that compute on a processor. What an adapter is asked for is in [adapters.go](../wgsl/adapters.go).
+A tile is invocations per workgroup × pixels × channels per invocation; the adapter's matrix sizes determine the tiles of *matrices* ([cards_matrix.go](../wgsl/cards_matrix.go)). Shaders in plain/ are for every adapter, those in cards/ for graphics cards, those in processors/ for drivers that compute on a processor. [adapters.go](../wgsl/adapters.go) has what a kernel requires of an adapter.
 
 | operation | kernel | shaders | tile | weights | first on | gain | measured |
 |---|---|---|---|---|---|---|---|
