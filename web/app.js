@@ -2,12 +2,12 @@
 
 import * as addresses from './addresses.js';
 import * as demo from './demo.js';
-import { at, input as field, onChange, radio, select } from './dom.js';
+import { at, input as field, onChange, select } from './dom.js';
 import { listenCard } from './card.js';
 import { listenChoices } from './choices.js';
+import { Controls } from './controls.js';
 import { listenDrop, ofFolder } from './drop.js';
 import { EngineError } from './engine.js';
-import { Gallery } from './gallery.js';
 import { preferred, speak, t } from './i18n.js';
 import { follow, until } from './job.js';
 import { offer } from './keepoffer.js';
@@ -15,74 +15,47 @@ import { lastKept, rememberKept, showFolder, showKept } from './library.js';
 import { Links } from './links.js';
 import * as offline from './offline.js';
 import { newOutcome, settle, summary } from './outcome.js';
-import { ProgressLine, QualityPanel, showDevice, showInput, showModel, showTiming } from './panels.js';
+import { showDevice, showTiming } from './panels.js';
 import { ofClip, ofLatent, opaque } from './pictures.js';
-import { showEstimate, showPlan, smallerTile } from './plan.js';
+import { smallerTile } from './plan.js';
 import { lack, showLack } from './nogpu.js';
-import { Player } from './player.js';
 import { hideProblem, retell, showProblem, words } from './problems.js';
 import { recorded } from './recorded.js';
 import { listenSave } from './savebuttons.js';
 import * as settings from './settings.js';
 import { RecentInputs } from './recent.js';
 import * as speed from './speed.js';
-import { Stage } from './stage.js';
+import { bench, builtin, estimate, gallery, line, options, player, quality, recommended, shown, stage, stem, task } from './state.js';
 import { Taker } from './taking.js';
-import { Workbench } from './workbench.js';
 import { listenZoom } from './zoom.js';
 
 /** @import {Pace} from './card.js' */
-/** @import {Key} from './i18n.js' */
 /** @import {Outcome} from './outcome.js' */
-/** @import {Device, Model, Plan} from './protocol.js' */
+/** @import {Device} from './protocol.js' */
 /** @import {View} from './stage.js' */
-/** @import {Checkpoint, Input, Size, Task} from './workbench.js' */
+/** @import {Input} from './workbench.js' */
 
-/** @type {Checkpoint} */
-const builtin = { name: demo.checkpoint, from: demo.checkpoint, builtin: true };
-const bench = new Workbench(builtin);
-const stage = new Stage();
-const quality = new QualityPanel();
-const line = new ProgressLine();
-const player = new Player(stage, (i) => quality.show(i));
-const gallery = new Gallery(stage, player, quality);
 const recentInputs = new RecentInputs((input) => void attempt(async () => put(input)), () => void attempt(() => takeDemo(part)));
-const taker = new Taker({ bench, options: () => options(), put, listKept, again: (act) => void attempt(act) });
+const controls = new Controls(recentInputs, (tile) => void useTile(tile));
+const taker = new Taker({ bench, options, put, listKept, again: (act) => void attempt(act) });
 const links = new Links({ bench, taker, attempt });
 
 /** Codes of an input that can't be used. */
 const refusals = ['wrong_model', 'packed_size', 'program_only', 'bad_input'];
 
-/** What the page tells about, kept to be told again in another language. */
-const shown = {
-  /** @type {Device|undefined} */ device: undefined,
-  /** @type {Model|undefined} */ model: undefined,
-  /** @type {Size|undefined} */ size: undefined,
-  /** @type {Plan[]} */ plans: [],
-};
-/** @type {AbortController|undefined} */ let running; // a job is being prepared or runs
 /** @type {File[]} */ let later = []; // dropped meanwhile
 let refreshes = 0;
 let begun = false; // the checkpoint of the last visit was looked for
-/** @type {(() => string)|undefined} */ let told; // what came of the last job
 const asked = demo.parsePart(new URLSearchParams(location.search).get('demo'));
 let part = asked ?? demo.whole;
-
-/** Tiles that suit the input, unless others are chosen. */
-function recommended() {
-  return bench.input && !bench.input.demo ? { tile: '512', overlap: '64' } : { tile: '128', overlap: '32' };
-}
-
-const options = () => settings.options(recommended(), shown.model);
-const task = () => /** @type {Task} */ (settings.chosen('task'));
 
 // ---- what is on the bench
 
 /** Opens what isn't open yet, and tells what it is and needs. A call that is overtaken by another ends early. */
 async function refresh() {
-  if (running) return;
+  if (shown.running) return;
   const turn = ++refreshes;
-  const overtaken = () => turn !== refreshes || !!running;
+  const overtaken = () => turn !== refreshes || !!shown.running;
   bench.precision = settings.choices().precision;
   unplan();
   try {
@@ -104,13 +77,13 @@ async function refresh() {
     const plans = await bench.plan(task(), options());
     if (overtaken()) return;
     shown.plans = plans;
-    render();
+    controls.render();
     if (estimate() === undefined) void measure();
   } catch (error) {
     if (overtaken()) return;
     trouble(error);
     if (error instanceof EngineError && refusals.includes(error.code)) shown.size = undefined; // of another input or model
-    render();
+    controls.render();
   }
 }
 
@@ -124,13 +97,7 @@ async function needGPU() {
 /** Measures the adapter, once. */
 async function measure() {
   const { device, model } = shown;
-  if (device && model) await speed.measure(await bench.engine(), device, model).then(render, () => {}); // without, nothing is told
-}
-
-/** How many seconds the job will take, as far as one knows. */
-function estimate() {
-  const { device, model, plans } = shown;
-  return device && model && speed.seconds(device, model, plans);
+  if (device && model) await speed.measure(await bench.engine(), device, model).then(() => controls.render(), () => {}); // without, nothing is told
 }
 
 /** Chooses a task that the input and the model allow. */
@@ -142,7 +109,7 @@ function suitTask() {
 /** What was planned doesn't hold any more. */
 function unplan() {
   shown.plans = [];
-  lock();
+  controls.lock();
 }
 
 /** Puts an input on the bench and shows it. @param {Input} input */
@@ -157,10 +124,10 @@ function put(input) {
   gallery.offer(clip ? { name: isDemo ? t('demo.name') : name, pictures: ofClip(clip) } : input.look);
   if (latent) settings.check('task', 'decode');
   else if (task() === 'decode') settings.check('task', 'roundtrip');
-  if (input.look || clip && !(isDemo && fresh)) show('input');
+  if (input.look || clip && !(isDemo && fresh)) controls.show('input');
   else if (!isDemo && !gallery.outcome) { // the demo's picture is not this one's
     stage.clear();
-    state('input');
+    controls.state('input');
   }
 }
 
@@ -174,14 +141,7 @@ async function lookAtLatent() {
   if (input !== bench.input) return;
   input.look = pictures && { name: input.name, pictures, shape };
   gallery.offer(input.look);
-  show('input');
-}
-
-/** @param {View} view */
-function show(view) {
-  if (/idle|recorded/.test(at('stage').dataset.state ?? '') && view === 'input') state('input');
-  gallery.view(view);
-  lock();
+  controls.show('input');
 }
 
 /** Puts a part of the demo on the bench; before there is a result, its recording is on the stage. @param {demo.Part} p */
@@ -189,12 +149,12 @@ async function takeDemo(p) {
   part = p;
   put({ name: 'demo', latent: demo.latent(p), clip: demo.clip(p), demo: true });
   if (gallery.outcome) return;
-  state('idle');
+  controls.state('idle');
   const outcome = await recorded().catch(() => undefined); // it was only to look at
-  if (!outcome || gallery.outcome || running || !bench.input?.demo) return;
+  if (!outcome || gallery.outcome || shown.running || !bench.input?.demo) return;
   gallery.present(outcome);
   gallery.view('compare');
-  state('recorded');
+  controls.state('recorded');
   if (!matchMedia('(prefers-reduced-motion: reduce)').matches) player.play();
 }
 
@@ -221,14 +181,14 @@ async function listKept() {
 
 /** Takes files that were picked or dropped, after the job if one runs. @param {File[]} files */
 async function take(files) {
-  if (!running) return attempt(() => taker.files(files));
+  if (!shown.running) return attempt(() => taker.files(files));
   later.push(...files);
   at('later').textContent = t('taken.later', { names: later.map((f) => f.name).slice(0, 3).join(', ') + (later.length > 3 ? ' …' : '') });
 }
 
 /** Does something to the bench, tells what goes wrong, and what it needs then. @param {() => Promise<void>} act */
 async function attempt(act) {
-  if (running) return;
+  if (shown.running) return;
   hideProblem();
   unplan();
   try {
@@ -272,8 +232,8 @@ async function switchEngine(kind) {
 
 /** Runs what is on the bench. */
 async function run() {
-  if (running) return;
-  const { signal } = running = new AbortController();
+  if (shown.running) return;
+  const { signal } = shown.running = new AbortController();
   const asked = document.activeElement;
   const before = gallery.outcome;
   const outcome = newOutcome(stem());
@@ -282,7 +242,7 @@ async function run() {
   hideProblem();
   showTiming(undefined);
   line.begin(estimate());
-  state('running');
+  controls.state('running');
   if (asked === at('run') || asked === at('demo')) at('cancel').focus();
   try {
     await until(signal, needGPU());
@@ -320,9 +280,9 @@ async function run() {
   }
   if (later.length) {
     await take(later.splice(0));
-    if (gallery.outcome) show('result');
+    if (gallery.outcome) controls.show('result');
   }
-  render();
+  controls.render();
   if (failed) trouble(failed);
 }
 
@@ -338,11 +298,11 @@ function pace({ done, frames, pictures }) {
 /** @param {'done'|'stopped'} what @param {() => string} text */
 function ended(what, text) {
   const held = document.activeElement === at('cancel');
-  running = undefined;
-  told = text;
+  shown.running = undefined;
+  shown.told = text;
   at('later').textContent = '';
   line.end(text());
-  state(what);
+  controls.state(what);
   if (held) at('run').focus();
 }
 
@@ -383,78 +343,18 @@ function changed() {
   settings.writeLink();
 }
 
-// ---- showing
-
-/** Tells everything that depends on the language and on what is on the bench. */
-function render() {
-  const { model, device, plans } = shown;
-  showModel(bench.checkpoint, model, settings.offer(model?.kinds ?? []));
-  addresses.showPlaces();
-  showInput(bench.input, shown.size, task(), plans[0]?.independent ?? false);
-  at('tiling').hidden = (model?.tilings.length ?? 0) < 2;
-  at('demo-text').textContent = bench.checkpoint.builtin ? t('demo.run') : t('demo.through', { model: model?.model ?? '' });
-  for (const name of /** @type {Task[]} */ (['decode', 'encode', 'roundtrip'])) {
-    radio('task', name).disabled = !bench.tasks().includes(name);
-  }
-  at('run').textContent = t(/** @type {Key} */ (`run.${task()}`));
-  showPlan(plans, (tile) => void useTile(tile));
-  showEstimate(plans.every((p) => p.fits) ? estimate() : undefined);
-  showDevice(device);
-  if (device) line.ready(device);
-  const { outcome } = gallery;
-  if (told && !running) line.say(told());
-  showTiming(outcome?.done);
-  quality.show(stage.at);
-  gallery.retell();
-  lock();
-}
-
-/** Shows the result beside. */
-function swap() {
-  gallery.swap();
-  const { outcome } = gallery;
-  told = outcome && (() => summary(outcome));
-  render();
-}
-
-/** @param {'idle'|'recorded'|'input'|'running'|'done'|'stopped'} what */
-function state(what) {
-  at('stage').dataset.state = what;
-  lock();
-}
-
-/** Enables what can be used now. */
-function lock() {
-  const { plans } = shown;
-  const enable = (/** @type {string} */ id, /** @type {boolean} */ can) => at(id).toggleAttribute('disabled', !!running || !can);
-  const can = plans.length > 0 && plans.every((p) => p.fits);
-  enable('run', can);
-  enable('demo', can || !plans.length && !!bench.input?.demo); // the engine may still be on its way
-  const saved = gallery.savable;
-  const { count = 0, alpha = false } = saved?.frames ?? {};
-  for (const id of ['save-mp4', 'save-webm']) enable(id, count > 1 && !alpha); // videos have none
-  enable('save-png', !!saved?.pictures);
-  enable('save-latent', !!saved?.latent);
-  enable('save-card', !!saved?.pace);
-  at('save-card').hidden = !saved?.pace;
-  at('decode-encoded').hidden = !saved?.latent || !!saved.frames;
-  for (const id of ['model-pick', 'kept-box', 'input-pick', 'frames-pick', 'folder', 'model-address-fields', 'latent-address-fields', 'decode-encoded', 'engines', 'tasks', 'settings-fields', 'other', 'choices-open']) enable(id, true);
-  recentInputs.show(bench.input, !!running);
-  document.body.dataset.ready = String(!running && plans.length > 0); // for scripts
-}
-
 /** @param {string} language */
 function setLanguage(language) {
   speak(language);
   select('language').value = language;
   retell();
-  render();
+  controls.render();
   if (begun) void listKept();
 }
 
 /** Keys on the stage, and one that works everywhere. @param {KeyboardEvent} e */
 function onKey(e) {
-  if (e.key === 'Escape' && running) return running.abort();
+  if (e.key === 'Escape' && shown.running) return shown.running.abort();
   if (e.target !== at('stage')) return;
   const act = /** @type {Record<string, (() => void)|undefined>} */ ({
     ' ': () => player.toggle(), ArrowLeft: () => player.step(-1), ArrowRight: () => player.step(1),
@@ -467,8 +367,8 @@ function onKey(e) {
 function listen() {
   at('demo').onclick = () => void run();
   at('run').onclick = () => void run();
-  at('cancel').onclick = () => running?.abort();
-  at('other').onclick = swap;
+  at('cancel').onclick = () => shown.running?.abort();
+  at('other').onclick = () => controls.swap();
   at('decode-encoded').onclick = () => void takeEncoded();
   at('copy-link').onclick = () => void links.copy();
   addresses.listenAddresses((text) => links.take('checkpointAt', text), (text) => links.take('latentAt', text));
@@ -488,7 +388,7 @@ function listen() {
   field('preview-file').onchange = () => { bench.sketch = field('preview-file').files?.[0]; };
   onChange('#settings select, #settings input, input[name=task]', () => { changed(); hideProblem(); void refresh(); });
   onChange('input[name=engine]', () => void switchEngine(/** @type {'browser'|'native'} */ (settings.chosen('engine'))));
-  onChange('input[name=view]', () => show(/** @type {View} */ (settings.chosen('view'))));
+  onChange('input[name=view]', () => controls.show(/** @type {View} */ (settings.chosen('view'))));
   addEventListener('hashchange', () => { const { named } = readLink(); void refresh().then(() => links.follow(named)); });
   listenSave(stage, () => gallery.savable);
   listenCard(() => gallery.savable);
@@ -512,18 +412,13 @@ function readLink() {
   return { engine, named };
 }
 
-/** The input's name without its ending. */
-function stem() {
-  return (bench.input?.name ?? '').replace(/ … .*/, '').replace(/^.*\//, '').replace(/\.[^.]*$/, '') || 'tessera';
-}
-
 async function begin() {
   bench.loading = ({ loaded, total }) => line.loading(loaded, total);
   bench.larger = () => line.say(t('engine.larger'));
   listen();
   setLanguage(preferred());
   const { engine, named } = readLink();
-  void (bench.token ? offline.leave() : offline.keep(() => !running && !saving() && estimate() !== undefined));
+  void (bench.token ? offline.leave() : offline.keep(() => !shown.running && !saving() && estimate() !== undefined));
   const wanted = task();
   line.say(t('engine.starting'));
   await takeKept();

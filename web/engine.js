@@ -1,6 +1,6 @@
 // The engine as the page sees it: this tab's GPU or the native program's, with
-// one interface. Everything that is said to the worker and to the websocket is
-// said here; channel.js carries it.
+// one interface. calls.js numbers what is said to the worker or the websocket,
+// channel.js carries it.
 //
 //   const engine = await connect('browser');
 //   await engine.open(file);
@@ -11,26 +11,16 @@
 // All types are in protocol.js. What fails throws an EngineError, whose code
 // says what kind of failure it is.
 
+import { Calls } from './calls.js';
 import { socketChannel, workerChannel } from './channel.js';
+import { EngineError, Job } from './events.js';
 import { version } from './protocol.js';
-import { openSource } from './source.js';
+
+export { EngineError, Job };
 
 /** @import {Channel} from './channel.js' */
-/** @import {Clip, Code, Device, Done, Header, JobEvent, Model, Options, Plan, PlanOptions, Precision, Speed} from './protocol.js' */
+/** @import {Clip, Device, Done, Header, Model, Options, Plan, PlanOptions, Precision, Speed} from './protocol.js' */
 /** @import {Loading, Source} from './source.js' */
-
-/** The message is the engine's own text. */
-export class EngineError extends Error {
-  /**
-   * @param {Code} code
-   * @param {string} message
-   */
-  constructor(code, message) {
-    super(message);
-    this.name = 'EngineError';
-    this.code = code;
-  }
-}
 
 /**
  * Starts an engine and opens its device.
@@ -56,19 +46,11 @@ export async function connect(kind, options = {}) {
 
 /** @typedef {Blob|File|string|{path: string}|Source} From a string is a URL; a path is in the native engine's own folder; a source reads by itself */
 
-/** Requests that an engine answers one after another. */
-const inOrder = new Set(['open', 'measure', 'decode', 'encode', 'roundtrip']);
-
 export class Engine {
-  /** @type {Channel} */ #channel;
+  /** @type {Calls} */ #calls;
   /** @type {(() => Channel)|undefined} */ #larger; // the engine of all families, while a smaller one runs
-  /** @type {Promise<unknown>|undefined} */ #opening;
-  /** @type {Map<number, Request>} */ #requests = new Map();
-  /** @type {Map<number, Source>} */ #sources = new Map();
-  #last = 0; // id given out
   /** @type {number|undefined} */ #model; // source of the open checkpoint
   /** @type {Header|undefined} */ #opened; // what it was asked for with
-  /** @type {EngineError|undefined} */ #gone;
 
   /**
    * @param {'browser'|'native'} kind
@@ -78,19 +60,12 @@ export class Engine {
   constructor(kind, channel, larger) {
     this.kind = kind;
     this.#larger = larger;
-    this.#channel = this.#listen(channel);
-  }
-
-  /** @param {Channel} channel */
-  #listen(channel) {
-    channel.receive = (header, payload) => this.#receive(channel, header, payload);
-    channel.closed = (why) => this.#lost(channel, new EngineError('disconnected', why));
-    return channel;
+    this.#calls = new Calls(channel);
   }
 
   /** The adapter, and what its device holds now. @returns {Promise<Device>} */
   device() {
-    return this.#request({ type: 'device', version });
+    return this.#calls.request({ type: 'device', version });
   }
 
   /**
@@ -103,16 +78,16 @@ export class Engine {
    * @returns {Promise<Model>}
    */
   async open(from, { precision = 'auto', force = false, progress, larger, signal } = {}) {
-    const [source, id] = await this.#source(from, { progress, signal });
-    while (this.#opening) await this.#opening;
+    const [source, id] = await this.#calls.source(from, { progress, signal });
+    while (this.#calls.opening) await this.#calls.opening;
     const last = this.#model;
     try {
       const model = await this.#alone(this.#open({ type: 'open', source, precision, force }, larger, signal));
       this.#model = id;
-      this.#sources.delete(last ?? 0);
+      this.#calls.release(last ?? 0);
       return model;
     } catch (error) {
-      this.#sources.delete(id);
+      this.#calls.release(id);
       throw error;
     }
   }
@@ -122,7 +97,7 @@ export class Engine {
    * @param {Promise<Model>} opening
    */
   #alone(opening) {
-    this.#opening = opening.then(() => {}, () => {}).then(() => { this.#opening = undefined; });
+    this.#calls.opening = opening.then(() => {}, () => {}).then(() => { this.#calls.opening = undefined; });
     return opening;
   }
 
@@ -136,7 +111,7 @@ export class Engine {
    */
   async #open(header, tell, signal) {
     try {
-      const model = await this.#request(header, { signal, channel: this.#channel });
+      const model = await this.#calls.request(header, { signal, channel: this.#calls.channel });
       this.#opened = header;
       return model;
     } catch (error) {
@@ -154,18 +129,15 @@ export class Engine {
    */
   async #enlarge(header, tell, signal) {
     tell?.();
-    const small = this.#channel;
-    const channel = this.#listen(/** @type {() => Channel} */ (this.#larger)());
+    const channel = this.#calls.listen(/** @type {() => Channel} */ (this.#larger)());
     try {
-      await this.#request({ type: 'device', version }, { signal, channel }).catch((error) => {
+      await this.#calls.request({ type: 'device', version }, { signal, channel }).catch((error) => {
         throw ['disconnected', 'failed'].includes(error.code) ? new EngineError('unknown_model', `the engine of all models did not load: ${error.message}`) : error;
       });
-      const model = await this.#request(header, { signal, channel });
-      this.#channel = channel;
+      const model = await this.#calls.request(header, { signal, channel });
+      this.#calls.move(channel);
       this.#larger = undefined;
       this.#opened = header;
-      const left = [...this.#requests.values()].filter((r) => r.channel === small); // such as a plan
-      void Promise.allSettled(left.map((r) => r.promise)).then(() => small.close());
       return model;
     } catch (error) {
       channel.close();
@@ -179,12 +151,12 @@ export class Engine {
    * @returns {Promise<Plan>}
    */
   plan(options) {
-    return this.#request({ type: 'plan', options });
+    return this.#calls.request({ type: 'plan', options });
   }
 
   /** How fast the device is, for the open checkpoint's precision: takes a tenth of a second. @returns {Promise<Speed>} */
   measure() {
-    return this.#request({ type: 'measure' });
+    return this.#calls.request({ type: 'measure' });
   }
 
   /**
@@ -194,8 +166,8 @@ export class Engine {
    * @returns {Promise<import('./protocol.js').LatentInfo>}
    */
   async inspect(from, options = {}) {
-    const [source, id] = await this.#source(from, {});
-    return this.#request({ type: 'inspect', source, options }).finally(() => this.#sources.delete(id));
+    const [source, id] = await this.#calls.source(from, {});
+    return this.#calls.request({ type: 'inspect', source, options }).finally(() => this.#calls.release(id));
   }
 
   /**
@@ -207,13 +179,13 @@ export class Engine {
    */
   decode(latent, { signal, sketch, larger, ...options } = {}) {
     return this.#job(signal, async (start) => {
-      while (this.#opening) await this.#opening;
+      while (this.#calls.opening) await this.#calls.opening;
       if (sketch && this.#larger && this.#opened) await this.#alone(this.#enlarge(this.#opened, larger, signal));
-      const [source, id] = await this.#source(latent, { signal });
-      const [preview, tiny] = sketch ? await this.#source(sketch, { signal }) : [undefined, 0];
+      const [source, id] = await this.#calls.source(latent, { signal });
+      const [preview, tiny] = sketch ? await this.#calls.source(sketch, { signal }) : [undefined, 0];
       await start({ type: 'decode', source, preview, options }).finally(() => {
-        this.#sources.delete(id);
-        this.#sources.delete(tiny);
+        this.#calls.release(id);
+        this.#calls.release(tiny);
       });
     });
   }
@@ -240,25 +212,7 @@ export class Engine {
 
   /** Ends the engine, and the worker or connection with it. */
   close() {
-    this.#send({ type: 'close' });
-    this.#channel.close();
-    this.#end(new EngineError('disconnected', 'the engine was closed'));
-  }
-
-  /**
-   * Registers what a request reads from.
-   * @param {From} from
-   * @param {{progress?: (p: Loading) => void, signal?: AbortSignal}} options
-   * @returns {Promise<[object, number]>} what to send, and the source's number
-   */
-  async #source(from, options) {
-    if (typeof from === 'object' && 'path' in from) return [from, 0];
-    const source = await openSource(from, options).catch((error) => {
-      throw new EngineError(options.signal?.aborted ? 'cancelled' : 'bad_input', error.message);
-    });
-    const id = ++this.#last;
-    this.#sources.set(id, source);
-    return [{ id, name: source.name, size: source.size }, id];
+    this.#calls.close();
   }
 
   /**
@@ -270,223 +224,15 @@ export class Engine {
     const stop = new AbortController();
     if (signal) signal.addEventListener('abort', () => stop.abort(), { once: true });
     if (signal?.aborted) stop.abort();
-    const job = new Job(stop, (id, seq) => this.#send({ type: 'ack', id, seq }));
+    const job = new Job(stop, (id, seq) => this.#calls.send({ type: 'ack', id, seq }));
     const start = async (/** @type {Header} */ header) => {
-      const done = await this.#request(header, { signal: stop.signal, clip, event: (e, payload) => job.push(e, payload) });
+      const done = await this.#calls.request(header, { signal: stop.signal, clip, event: (e, payload) => job.push(e, payload) });
       job.push({ type: 'done', ...done });
       return done;
     };
     run(start).then(() => job.end(), (error) => job.end(error));
     return job;
   }
-
-  /**
-   * Sends a request and waits for its result. While a checkpoint is being opened, jobs wait for the engine that it needs.
-   * @param {Header} header
-   * @param {Partial<Request> & {signal?: AbortSignal}} [options]
-   * @returns {Promise<any>}
-   */
-  #request(header, { signal, channel, clip, event } = {}) {
-    if (this.#gone) return Promise.reject(this.#gone);
-    if (signal?.aborted) return Promise.reject(new EngineError('cancelled', 'cancelled'));
-    const id = ++this.#last;
-    /** @type {Request} */ const request = { resolve() {}, reject() {}, promise: Promise.resolve(), channel, clip, event };
-    request.promise = new Promise((resolve, reject) => Object.assign(request, { resolve, reject }));
-    const abort = () => { // the engine's own answer, a moment later, finds nobody
-      this.#requests.delete(id);
-      if (request.channel) this.#send({ type: 'cancel', id }, undefined, request.channel);
-      request.reject(new EngineError('cancelled', 'cancelled'));
-    };
-    const send = () => {
-      if (!this.#requests.has(id)) return; // cancelled meanwhile
-      request.channel ??= this.#channel;
-      this.#send({ ...header, id }, undefined, request.channel);
-    };
-    signal?.addEventListener('abort', abort, { once: true });
-    this.#requests.set(id, request);
-    if (this.#opening && !channel && inOrder.has(header.type)) void this.#opening.then(send);
-    else send();
-    return request.promise.finally(() => signal?.removeEventListener('abort', abort));
-  }
-
-  /**
-   * @param {Header} header
-   * @param {ArrayBuffer|Uint8Array<ArrayBuffer>} [payload]
-   * @param {Channel} [channel]
-   */
-  #send(header, payload, channel = this.#channel) {
-    if (!this.#gone) channel.send(header, payload);
-  }
-
-  /**
-   * @param {Channel} channel
-   * @param {Header} header
-   * @param {ArrayBuffer} payload
-   */
-  #receive(channel, header, payload) {
-    const id = header.id ?? 0;
-    const request = this.#requests.get(id);
-    switch (header.type) {
-      case 'result':
-        this.#requests.delete(id);
-        return request?.resolve(header.value);
-      case 'error': {
-        const error = new EngineError(header.code, header.message);
-        if (id === 0) return this.#lost(channel, error);
-        this.#requests.delete(id);
-        return request?.reject(error);
-      }
-      case 'read':
-        return this.#answer(channel, header, this.#read(header));
-      case 'pixels':
-        return this.#answer(channel, header, this.#pixels(request, header.frame));
-      default:
-        return request?.event?.(header, payload);
-    }
-  }
-
-  /** @param {Header} header */
-  async #read(header) {
-    const source = this.#sources.get(header.source);
-    if (!source) throw new Error('the file is no longer open');
-    return source.read(header.offset, header.length);
-  }
-
-  /**
-   * @param {Request|undefined} request
-   * @param {number} t
-   */
-  async #pixels(request, t) {
-    if (!request?.clip) throw new Error('the clip is no longer open');
-    const rgba = await request.clip.readFrame(t);
-    return new Uint8Array(rgba.buffer, rgba.byteOffset, rgba.byteLength);
-  }
-
-  /**
-   * @param {Channel} channel
-   * @param {Header} header what the engine asked for
-   * @param {Promise<ArrayBuffer|Uint8Array<ArrayBuffer>>} bytes
-   */
-  #answer(channel, { id, read }, bytes) {
-    bytes.then(
-      (payload) => this.#send({ type: 'bytes', id, read }, payload, channel),
-      (error) => this.#send({ type: 'bytes', id, read, error: String(error?.message ?? error) }, undefined, channel),
-    );
-  }
-
-  /**
-   * Ends this engine with its channel; of a larger one, that only the requests fail.
-   * @param {Channel} channel
-   * @param {EngineError} error
-   */
-  #lost(channel, error) {
-    if (channel === this.#channel) return this.#end(error);
-    for (const [id, request] of this.#requests) {
-      if (request.channel !== channel) continue;
-      this.#requests.delete(id);
-      request.reject(error);
-    }
-  }
-
-  /** @param {EngineError} error */
-  #end(error) {
-    this.#gone ??= error;
-    for (const request of this.#requests.values()) request.reject(this.#gone);
-    this.#requests.clear();
-    this.#sources.clear();
-  }
-}
-
-/**
- * A running job: `for await` gives its events, `done` last. It begins at once. The engine stays at most a few
- * pictures ahead of the loop; leaving the loop early cancels.
- * @implements {AsyncIterable<JobEvent>}
- */
-export class Job {
-  /** @type {JobEvent[]} */ #events = [];
-  /** @type {(() => void)|undefined} */ #wake;
-  #ended = false;
-  /** @type {unknown} */ #error;
-  /** @type {AbortController} */ #stop;
-  /** @type {(id: number, seq: number) => void} */ #ack;
-  #id = 0;
-
-  /**
-   * @param {AbortController} stop
-   * @param {(id: number, seq: number) => void} ack
-   */
-  constructor(stop, ack) {
-    this.#stop = stop;
-    this.#ack = ack;
-  }
-
-  /** Cancels: the loop throws an EngineError of code cancelled, at once. The engine ends the job meanwhile. */
-  cancel() {
-    this.#stop.abort();
-  }
-
-  async *[Symbol.asyncIterator]() {
-    try {
-      for (;;) {
-        const event = this.#events.shift();
-        if (event) {
-          yield event;
-          if ('seq' in event) this.#ack(this.#id, event.seq);
-        } else if (this.#ended) {
-          if (this.#error) throw this.#error;
-          return;
-        } else {
-          await new Promise((resolve) => { this.#wake = () => resolve(undefined); });
-        }
-      }
-    } finally {
-      this.cancel();
-    }
-  }
-
-  /**
-   * For the engine.
-   * @param {Header} header
-   * @param {ArrayBuffer} [payload]
-   */
-  push({ id, ...header }, payload) {
-    this.#id = id ?? this.#id;
-    this.#events.push(event(header, payload));
-    this.#wake?.();
-  }
-
-  /**
-   * For the engine.
-   * @param {unknown} [error]
-   */
-  end(error) {
-    this.#ended = true;
-    this.#error = error;
-    if (error instanceof EngineError && error.code === 'cancelled') this.#events.length = 0;
-    this.#wake?.();
-  }
-}
-
-/**
- * The event that a message is.
- * @param {any} header
- * @param {ArrayBuffer} [payload]
- * @returns {JobEvent}
- */
-function event(header, payload) {
-  switch (header.type) {
-    case 'preview':
-    case 'tile':
-    case 'frame':
-      header.rgba = new Uint8ClampedArray(payload ?? new ArrayBuffer(0));
-      break;
-    case 'latent':
-      header.file = new File([payload ?? ''], header.name, { type: 'application/octet-stream' });
-      break;
-    case 'quality':
-      header.psnr ??= Infinity;
-  }
-  return header;
 }
 
 /**
@@ -496,13 +242,3 @@ function event(header, payload) {
 function info({ frames, height, width, fps }) {
   return { frames, height, width, fps };
 }
-
-/**
- * @typedef {object} Request
- * @property {(value: any) => void} resolve
- * @property {(error: Error) => void} reject
- * @property {Promise<any>} promise
- * @property {Channel} [channel] that it was sent by
- * @property {Clip} [clip]
- * @property {(header: Header, payload: ArrayBuffer) => void} [event]
- */

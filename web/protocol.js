@@ -53,7 +53,7 @@
 // `ack`, and goes on with the job only after it.
 //
 // Numbers that JSON lacks: an infinite psnr is null on the wire, and Infinity
-// again in the events of engine.js.
+// again in a job's events.
 
 /** Version of these messages; `device` with another one is refused. */
 export const version = 3;

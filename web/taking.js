@@ -1,5 +1,5 @@
 // Files that are dropped or picked become what is on the bench: a checkpoint, an
-// input, and more of them on the shelf, whatever the order.
+// input, and more of them among the recent ones, whatever the order.
 
 import { openCheckpoint, openLatent } from './addresses.js';
 import { openClip } from './clips.js';
@@ -52,7 +52,7 @@ function mayFit(error) {
 export class Taker {
   #place;
 
-  /** @param {Place} place options: those that are chosen; put: takes an input to the bench and the shelf; again: does something to the bench */
+  /** @param {Place} place options: those that are chosen; put: takes an input to the bench and the recent inputs; again: does something to the bench */
   constructor(place) {
     this.#place = place;
   }

@@ -1,0 +1,108 @@
+// What a job tells as it runs, to be read one event after another, and how a request fails.
+
+/** @import {Code, Header, JobEvent} from './protocol.js' */
+
+/** The message is the engine's own text. */
+export class EngineError extends Error {
+  /**
+   * @param {Code} code
+   * @param {string} message
+   */
+  constructor(code, message) {
+    super(message);
+    this.name = 'EngineError';
+    this.code = code;
+  }
+}
+
+/**
+ * A running job: `for await` gives its events, `done` last. It begins at once. The engine stays at most a few
+ * pictures ahead of the loop; leaving the loop early cancels.
+ * @implements {AsyncIterable<JobEvent>}
+ */
+export class Job {
+  /** @type {JobEvent[]} */ #events = [];
+  /** @type {(() => void)|undefined} */ #wake;
+  #ended = false;
+  /** @type {unknown} */ #error;
+  /** @type {AbortController} */ #stop;
+  /** @type {(id: number, seq: number) => void} */ #ack;
+  #id = 0;
+
+  /**
+   * @param {AbortController} stop
+   * @param {(id: number, seq: number) => void} ack
+   */
+  constructor(stop, ack) {
+    this.#stop = stop;
+    this.#ack = ack;
+  }
+
+  /** Cancels: the loop throws an EngineError of code cancelled, at once. The engine ends the job meanwhile. */
+  cancel() {
+    this.#stop.abort();
+  }
+
+  async *[Symbol.asyncIterator]() {
+    try {
+      for (;;) {
+        const event = this.#events.shift();
+        if (event) {
+          yield event;
+          if ('seq' in event) this.#ack(this.#id, event.seq);
+        } else if (this.#ended) {
+          if (this.#error) throw this.#error;
+          return;
+        } else {
+          await new Promise((resolve) => { this.#wake = () => resolve(undefined); });
+        }
+      }
+    } finally {
+      this.cancel();
+    }
+  }
+
+  /**
+   * For the engine.
+   * @param {Header} header
+   * @param {ArrayBuffer} [payload]
+   */
+  push({ id, ...header }, payload) {
+    this.#id = id ?? this.#id;
+    this.#events.push(event(header, payload));
+    this.#wake?.();
+  }
+
+  /**
+   * For the engine.
+   * @param {unknown} [error]
+   */
+  end(error) {
+    this.#ended = true;
+    this.#error = error;
+    if (error instanceof EngineError && error.code === 'cancelled') this.#events.length = 0;
+    this.#wake?.();
+  }
+}
+
+/**
+ * The event that a message is.
+ * @param {any} header
+ * @param {ArrayBuffer} [payload]
+ * @returns {JobEvent}
+ */
+function event(header, payload) {
+  switch (header.type) {
+    case 'preview':
+    case 'tile':
+    case 'frame':
+      header.rgba = new Uint8ClampedArray(payload ?? new ArrayBuffer(0));
+      break;
+    case 'latent':
+      header.file = new File([payload ?? ''], header.name, { type: 'application/octet-stream' });
+      break;
+    case 'quality':
+      header.psnr ??= Infinity;
+  }
+  return header;
+}
