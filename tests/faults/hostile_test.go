@@ -150,7 +150,7 @@ func TestHostileJobs(t *testing.T) {
 			require.Equal(t, 201, status, "%s: %s", name, j.Error)
 			j = l.ended(1, j.ID)
 			if counts[j.State+" "+j.Code]++; j.State != "done" {
-				assert.Contains(t, []string{"bad_input", "too_large"}, j.Code, "%s as %s: %s", name, query, j.Error)
+				assert.Contains(t, []string{"bad_input", "wrong_model", "packed_size", "too_large"}, j.Code, "%s as %s: %s", name, query, j.Error)
 				assert.NotContains(t, j.Error, jobs, name)
 			}
 		}
