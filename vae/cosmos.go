@@ -29,6 +29,7 @@ var cosmosFamily = family{
 	clamps:   true,
 	previews: true,
 	means:    true,
+	classes:  []string{"AutoencoderKLCosmos"},
 	residual: &residual{by: 1.0 / 32, has: diffusersSums},
 }
 

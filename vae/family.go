@@ -51,7 +51,7 @@ type family struct {
 	saturates     func(c *Config) bool         // the decoder begins with 3*tanh(x/3), which the host does; nil: no
 	residual      *residual                    // where activations are halves; nil: as they are
 	twins         func() []twin                // models that have names and shapes of tensors in common, the most usual first
-	classes       []string                     // of diffusers, in the config.json beside a checkpoint
+	classes       []string                     // of diffusers, or of the model's authors, in the config.json beside a checkpoint
 }
 
 // residual makes the sums of residual blocks smaller, for activations of halves, which

@@ -27,7 +27,7 @@ var hunyuanImageFamily = family{
 	previews:      true,
 	comfyUnscaled: true,
 	caches:        []cache{{"sd-scripts", "HunyuanImage 2.1", latent.ScaleNone, "hi"}}, // library/strategy_hunyuan_image.py
-	classes:       []string{"AutoencoderKLHunyuanImage"},
+	classes:       []string{"AutoencoderKLHunyuanImage", "HunyuanVAE2D"},
 }
 
 // newHunyuanImageEncoder is Encoder, of which the first channels are the mean.

@@ -33,7 +33,7 @@ var hunyuanFamily = family{
 		{"musubi-tuner", "HunyuanVideo", latent.ScaleNone, "hunyuan_video"},
 		{"musubi-tuner", "HunyuanVideo", latent.ScalePipeline, "framepack kandinsky5"},
 	},
-	classes:  []string{"AutoencoderKLHunyuanVideo"},
+	classes:  []string{"AutoencoderKLHunyuanVideo", "AutoencoderKLCausal3D"},
 	residual: &residual{by: 1.0 / 32, has: diffusersSums},
 }
 

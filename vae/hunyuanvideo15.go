@@ -26,7 +26,7 @@ var hunyuan15Family = family{
 	previews:      true,
 	comfyUnscaled: true,
 	caches:        []cache{{"musubi-tuner", "HunyuanVideo 1.5", latent.ScaleNone, "hunyuan_video_1_5"}}, // hv_1_5_cache_latents.py
-	classes:       []string{"AutoencoderKLHunyuanVideo15"},
+	classes:       []string{"AutoencoderKLHunyuanVideo15", "AutoencoderKLConv3D"},
 }
 
 // hunyuan15Sampler is Downsample and Upsample: a convolution whose blocks of pixels become

@@ -56,9 +56,6 @@ func (c *Config) identified(path string, size int64) error {
 // channels, is left alone. Those of a model with the checkpoint's tensors tell that it is
 // that.
 func (c *Config) statisticsBeside(path string) (told bool, err error) {
-	if c.pipeline { // there it says that nothing is to be scaled
-		return false, nil
-	}
 	name := ConfigBeside(path)
 	text := configBeside(path)
 	if file.UTF16(text) {
@@ -74,7 +71,13 @@ func (c *Config) statisticsBeside(path string) (told bool, err error) {
 	if err != nil || !own || c.Packed || d.Mean == nil && d.Std == nil && d.Factor == nil && d.Shift == nil {
 		return false, nil
 	}
-	mean, scale, err := d.statistics(c.Latent)
+	if c.pipeline {
+		if err := d.unscaled(); err != nil && d.Class != "" {
+			return false, fmt.Errorf("vae: %s: %w", name, err)
+		}
+		return false, nil
+	}
+	mean, scale, err := d.statistics(c)
 	if err != nil {
 		return false, fmt.Errorf("vae: %s: %w", name, err)
 	}
@@ -88,17 +91,42 @@ func (c *Config) statisticsBeside(path string) (told bool, err error) {
 	}
 	if !nearly(mean, c.Mean) || !nearly(scale, c.Scale) {
 		c.Mean, c.Scale, c.Beside = mean, scale, name
+		if c.is(cosmos) {
+			c.Frames, c.Sigma = len(mean)/c.Latent, cosmosSigma
+		}
 	}
 	return true, nil
 }
 
-// statistics are those of latents of so many channels.
-func (d diffusersConfig) statistics(channels int) (mean, scale []float64, err error) {
-	mean, scale = make([]float64, channels), slices.Repeat([]float64{1}, channels)
+// unscaled refuses factors of a tiny autoencoder, whose network has a pipeline's numbers.
+func (d diffusersConfig) unscaled() error {
+	if d.Factor != nil && *d.Factor != 1 {
+		return fmt.Errorf("scaling_factor is %g, expected 1 for a tiny autoencoder: its latents are scaled already", *d.Factor)
+	}
+	if d.Shift != nil && *d.Shift != 0 {
+		return fmt.Errorf("shift_factor is %g, expected 0 for a tiny autoencoder: its latents are scaled already", *d.Shift)
+	}
+	return nil
+}
+
+// statistics are those of a model's latents.
+func (d diffusersConfig) statistics(c *Config) (mean, scale []float64, err error) {
+	n, want := c.Latent, fmt.Sprintf("one for each of %d channels", c.Latent)
+	if c.is(cosmos) { // each channel has numbers for its first latent frames
+		n *= max(1, len(d.Mean)/n, len(d.Std)/n)
+		want = fmt.Sprintf("%d for each of %d channels", n/c.Latent, c.Latent)
+	}
+	mean, scale = make([]float64, n), slices.Repeat([]float64{1}, n)
+	if c.is(ltx) { // means and deviations are tensors of the file, whatever lists say
+		d.Mean, d.Std = nil, nil
+		if c.Scale != nil {
+			mean, scale = slices.Clone(c.Mean), slices.Clone(c.Scale)
+		}
+	}
 	finite := func(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 	for key, list := range map[string][]float64{"latents_mean": d.Mean, "latents_std": d.Std} {
-		if list != nil && len(list) != channels {
-			return nil, nil, fmt.Errorf("%s has %d numbers, expected one for each of %d channels", key, len(list), channels)
+		if list != nil && len(list) != n {
+			return nil, nil, fmt.Errorf("%s has %d numbers, expected %s", key, len(list), want)
 		}
 	}
 	copy(mean, d.Mean)
@@ -106,6 +134,10 @@ func (d diffusersConfig) statistics(channels int) (mean, scale []float64, err er
 		if scale[i] = 1 / std; std <= 0 || !finite(scale[i]) {
 			return nil, nil, fmt.Errorf("latents_std has %g, expected positive numbers", std)
 		}
+	}
+	if c.is(cosmos) { // its pipelines have a scheduler's sigma_data in place of a factor
+		d.Factor = new(float64)
+		*d.Factor = cosmosSigma
 	}
 	if d.Factor != nil {
 		for i := range scale {

@@ -82,6 +82,141 @@ func TestStatisticsBeside(t *testing.T) {
 	}
 }
 
+// So do those of every family's class: of Cosmos 1.0 for each channel and latent frame, over
+// its scheduler's sigma_data; of LTX-2 a factor alone, as means and deviations are tensors.
+// A tiny autoencoder's latents are scaled, so that another factor is refused.
+func TestStatisticsOfClasses(t *testing.T) {
+	list := func(n int, first float64) string {
+		words := make([]string, n)
+		for i := range words {
+			words[i] = fmt.Sprint(first + float64(i)/1024)
+		}
+		return "[" + strings.Join(words, ", ") + "]"
+	}
+	lists := func(n int) string {
+		return fmt.Sprintf(`"latents_mean": %s, "latents_std": %s, "scaling_factor": 1.0`, list(n, 0.5), list(n, 4))
+	}
+	standard := func(factor float64) func(i int) (mean, scale float64) {
+		return func(i int) (mean, scale float64) { return 0.5 + float64(i)/1024, factor / (4 + float64(i)/1024) }
+	}
+	factors := func(shift, factor float64) func(int) (mean, scale float64) {
+		return func(int) (mean, scale float64) { return shift, factor }
+	}
+	small := []int{8, 8, 8, 8}
+	create := map[string]func(path string) error{
+		"cosmos": func(path string) error { return synthetic.CreateCosmos(path, cosmosSmall) },
+		"cosmos16": func(path string) error {
+			return synthetic.CreateCosmos(path, synthetic.CosmosConfig{Encoder: small, Decoder: small})
+		},
+		"ltx":   func(path string) error { return synthetic.CreateLTX(path, ltx20Small) },
+		"mochi": func(path string) error { return synthetic.CreateMochi(path, mochiSmall) },
+		"qwen2.1": func(path string) error {
+			return synthetic.CreateWan(path, synthetic.WanConfig{Still: true, Dim: 4, Decoder: 8, Latent: 6})
+		},
+		"hunyuanvideo": func(path string) error {
+			return synthetic.CreateHunyuan(path, synthetic.HunyuanConfig{Widths: []int{32, 32, 32, 32}, Latent: 4})
+		},
+		"hunyuanvideo1.5": func(path string) error {
+			return synthetic.CreateHunyuan15(path, synthetic.Hunyuan15Config{Widths: []int{8, 8, 16, 16, 16}, Latent: 4})
+		},
+		"hunyuanimage": func(path string) error {
+			return synthetic.CreateHunyuanImage(path, synthetic.HunyuanImageConfig{Widths: []int{32, 32, 32, 32, 32, 32}, Latent: 4})
+		},
+		"taesd": func(path string) error { return synthetic.CreateTAESD(path, small12) },
+	}
+	for _, c := range []struct {
+		family, class, text string
+		statistics          int // numbers of means, 0: what the file has without
+		want                func(i int) (mean, scale float64)
+		error               string
+	}{
+		{"cosmos", "AutoencoderKLCosmos", lists(5 * 3), 15, standard(0.5), ""},
+		{"cosmos", "AutoencoderKLCosmos", lists(5), 5, standard(0.5), ""},
+		{"cosmos16", "AutoencoderKLCosmos", lists(256), 256, standard(0.5), ""},
+		{"cosmos16", "AutoencoderKLCosmos", `"latents_mean": null, "latents_std": null, "scaling_factor": 2.0`, 16, factors(0, 0.5), ""},
+		{"cosmos16", "AutoencoderKLWan", lists(16), 0, nil, ""},
+		{"cosmos16", "AutoencoderKLCosmos", `"latents_mean": ` + list(250, 0), 0, nil, "latents_mean has 250 numbers, expected 15 for each of 16 channels"},
+		{"cosmos16", "AutoencoderKLCosmos", fmt.Sprintf(`"latents_mean": %s, "latents_std": %s`, list(16, 0), list(256, 1)), 0, nil, "latents_mean has 16 numbers, expected 16 for each of 16 channels"},
+		{"ltx", "AutoencoderKLLTX2Video", `"scaling_factor": 1.0`, 0, nil, ""},
+		{"ltx", "", `"scaling_factor": 1.0`, 0, nil, ""},
+		{"ltx", "AutoencoderKLLTX2Video", lists(8), 0, nil, ""},
+		{"mochi", "AutoencoderKLMochi", lists(5), 5, standard(1), ""},
+		{"qwen2.1", "AutoencoderKLQwenImage21", lists(6), 6, standard(1), ""},
+		{"hunyuanvideo", "AutoencoderKLHunyuanVideo", `"scaling_factor": 0.25`, 4, factors(0, 0.25), ""},
+		{"hunyuanvideo", "AutoencoderKLCausal3D", `"scaling_factor": 0.25, "shift_factor": 0.5`, 4, factors(0.5, 0.25), ""},
+		{"hunyuanvideo1.5", "AutoencoderKLHunyuanVideo15", `"scaling_factor": 0.25`, 4, factors(0, 0.25), ""},
+		{"hunyuanvideo1.5", "AutoencoderKLConv3D", `"scaling_factor": 0.25, "shift_factor": null`, 4, factors(0, 0.25), ""},
+		{"hunyuanimage", "AutoencoderKLHunyuanImage", `"scaling_factor": 0.25`, 4, factors(0, 0.25), ""},
+		{"hunyuanimage", "HunyuanVAE2D", `"scaling_factor": 0.25, "shift_factor": 0.5`, 4, factors(0.5, 0.25), ""},
+		{"taesd", "AutoencoderTiny", `"scaling_factor": 1.0, "shift_factor": 0.0`, 0, nil, ""},
+		{"taesd", "AutoencoderTiny", `"scaling_factor": 0.5`, 0, nil, "scaling_factor is 0.5, expected 1 for a tiny autoencoder: its latents are scaled already"},
+		{"taesd", "AutoencoderTiny", `"shift_factor": 0.5`, 0, nil, "shift_factor is 0.5, expected 0 for a tiny autoencoder: its latents are scaled already"},
+		{"taesd", "AutoencoderKL", `"scaling_factor": 0.5`, 0, nil, ""},
+	} {
+		about := c.class + " of " + c.family + ": " + c.text[:min(60, len(c.text))]
+		from := made(t, "class_"+c.family+".safetensors", create[c.family])
+		data, err := os.ReadFile(from)
+		require.NoError(t, err)
+		path := filepath.Join(t.TempDir(), "diffusion_pytorch_model.safetensors")
+		require.NoError(t, os.WriteFile(path, data, 0o666))
+		config := func() (Config, error) {
+			m, err := Inspect(path, gpu.Info{}, Settings{})
+			if err != nil {
+				return Config{}, err
+			}
+			return m.Config, m.Close()
+		}
+		own, err := config()
+		require.NoError(t, err, about)
+		class := fmt.Sprintf(`"_class_name": %q, `, c.class)
+		if c.class == "" {
+			class = ""
+		}
+		require.NoError(t, os.WriteFile(ConfigBeside(path), []byte("{"+class+c.text+"}"), 0o666))
+		got, err := config()
+		if c.error != "" {
+			assert.ErrorIs(t, err, ErrBadModel, about)
+			assert.ErrorContains(t, err, c.error, about)
+			continue
+		}
+		require.NoError(t, err, about)
+		if c.statistics == 0 {
+			assert.Equal(t, own.Mean, got.Mean, about)
+			assert.Equal(t, own.Scale, got.Scale, about)
+			assert.Equal(t, own.Frames, got.Frames, about)
+			assert.Empty(t, got.Beside, about)
+			continue
+		}
+		assert.Equal(t, ConfigBeside(path), got.Beside, about)
+		require.Len(t, got.Mean, c.statistics, about)
+		for i := range got.Mean {
+			mean, scale := c.want(i)
+			require.InDelta(t, mean, got.Mean[i], 1e-12, about)
+			require.InDelta(t, scale, got.Scale[i], 1e-12, about)
+		}
+		if c.family == "cosmos" || c.family == "cosmos16" {
+			assert.Equal(t, c.statistics/got.Latent, got.Frames, about)
+			assert.Equal(t, 0.5, got.Sigma, about)
+			last, _ := got.network(got.Latent-1, 99, 0, false)
+			assert.InDelta(t, got.Scale[c.statistics-1], last[0], 1e-12, about)
+		}
+	}
+	ltx := filepath.Join(t.TempDir(), "ltx.safetensors")
+	require.NoError(t, create["ltx"](ltx))
+	own, err := Inspect(ltx, gpu.Info{}, Settings{})
+	require.NoError(t, err)
+	defer own.Close()
+	require.NoError(t, os.WriteFile(ConfigBeside(ltx), []byte(`{"_class_name": "AutoencoderKLLTX2Video", "scaling_factor": 2}`), 0o666))
+	twice, err := Inspect(ltx, gpu.Info{}, Settings{})
+	require.NoError(t, err)
+	defer twice.Close()
+	require.NotEmpty(t, own.Config.Mean)
+	assert.Equal(t, own.Config.Mean, twice.Config.Mean)
+	for i, scale := range own.Config.Scale {
+		assert.InDelta(t, 2*scale, twice.Config.Scale[i], 1e-12)
+	}
+}
+
 // Cosmos 3 has Wan 2.2's VAE with its statistics: testdata/cosmos3.json has those of
 // NVIDIA's own code (NVIDIA/cosmos-framework 5eee9ed5,
 // model/generator/tokenizers/wan2pt2_vae_4x16x16.py). Beside a checkpoint they change no

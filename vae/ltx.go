@@ -7,8 +7,8 @@ import (
 	"tessera/latent"
 )
 
-// ltxFamily is the VAE of LTX-2 and LTX-2.3: AutoencoderKLLTX2Video of diffusers. Its
-// config.json has statistics that mean nothing: those of the latents are tensors.
+// ltxFamily is the VAE of LTX-2 and LTX-2.3: AutoencoderKLLTX2Video of diffusers. Of
+// its config.json only the scaling_factor counts: means and deviations are tensors.
 var ltxFamily = family{
 	name:      ltx,
 	marks:     []mark{{ltxKey, "LTX-2"}, {ltxDiffusersKey, "the same from diffusers"}},
@@ -29,6 +29,7 @@ var ltxFamily = family{
 	byPixels: true,
 	clamps:   true,
 	previews: true,
+	classes:  []string{"AutoencoderKLLTX2Video"},
 	// ai-toolkit's words had no version before March 2026
 	// (extensions_built_in/diffusion_models/ltx2). ltx2.5 has another VAE.
 	caches: []cache{

@@ -35,6 +35,7 @@ var taesdFamily = family{
 	unsigned:      true,
 	rowsFirst:     true,
 	anySize:       true, // a convolution with stride takes zeros around a picture
+	classes:       []string{"AutoencoderTiny"},
 	saturates:     func(*Config) bool { return true },
 	ignored:       []string{"vae_scale", "vae_shift"}, // see comfyStatistics
 }
