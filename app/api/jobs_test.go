@@ -519,14 +519,24 @@ func TestJobsAreBounded(t *testing.T) {
 
 // A job whose record can't be read is kept aside.
 func TestUnreadableJobIsKept(t *testing.T) {
-	folder, id := t.TempDir(), newID()
-	require.NoError(t, os.Mkdir(filepath.Join(folder, id), 0o700))
-	require.NoError(t, os.WriteFile(filepath.Join(folder, id, "job.json"), nil, 0o600))
-	require.NoError(t, os.WriteFile(filepath.Join(folder, id, "output.mp4"), []byte("frames"), 0o600))
-	start(t, &alone{}, Options{Folder: folder, Models: []Model{{"seedvr2", seedvr2, settingsF32}}})
-	text, err := os.ReadFile(filepath.Join(folder, id+".unreadable", "output.mp4"))
-	require.NoError(t, err)
-	assert.Equal(t, "frames", string(text))
+	id := newID()
+	for _, record := range []string{
+		"", "[", "null", "{}", `{"id": "` + id + `"}`, `{"id": "` + id + `", "state": "paused"}`,
+		`{"id": "` + newID() + `", "state": "done", "output": "mp4", "bytes": 6}`,
+	} {
+		folder := t.TempDir()
+		require.NoError(t, os.Mkdir(filepath.Join(folder, id), 0o700))
+		require.NoError(t, os.WriteFile(filepath.Join(folder, id, "job.json"), []byte(record), 0o600))
+		require.NoError(t, os.WriteFile(filepath.Join(folder, id, "output.mp4"), []byte("frames"), 0o600))
+		a, err := New(&alone{}, Options{Folder: folder, Models: []Model{{"seedvr2", seedvr2, settingsF32}}})
+		require.NoError(t, err, record)
+		assert.Empty(t, a.jobs.all(), record)
+		require.NoError(t, a.Close())
+		text, err := os.ReadFile(filepath.Join(folder, id+".unreadable", "output.mp4"))
+		if assert.NoError(t, err, record) {
+			assert.Equal(t, "frames", string(text))
+		}
+	}
 }
 
 // A job that a start has no room for is there again at the next that has.

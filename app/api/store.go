@@ -92,6 +92,9 @@ func (a *API) restore(s *store, id string) error {
 	if err == nil {
 		err = json.Unmarshal(text, &k)
 	}
+	if err == nil && (k.ID != id || !slices.Contains(states, k.State)) {
+		err = fmt.Errorf("it is of job %.40q in state %.20q", k.ID, k.State)
+	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", errRecord, err)
 	}

@@ -25,6 +25,9 @@ const (
 	stateInterrupted = "interrupted" // the server ended before the job did
 )
 
+// states are all of them.
+var states = []string{stateReceiving, stateQueued, stateRunning, stateDone, stateFailed, stateCancelled, stateInterrupted}
+
 // progress is how far a job is.
 type progress struct {
 	Stage  string  `json:"stage"`
