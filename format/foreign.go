@@ -18,8 +18,9 @@ var foreigners = []struct{ begins, is string }{
 	{"version https://git-lfs.github.com/spec/", "a Git LFS pointer, which stands for the file: fetch the file itself, with git lfs pull or from its page"},
 	{"<!doctype html", "a web page: download the file itself; on Hugging Face its address has /resolve/ in place of /blob/"},
 	{"<html", "a web page: download the file itself; on Hugging Face its address has /resolve/ in place of /blob/"},
-	{"<?xml", "an XML text, which servers send in place of a file: download it again"},
+	{"<!--", "a web page: download the file itself; on Hugging Face its address has /resolve/ in place of /blob/"},
 	{"gguf", "a GGUF file, whose weights are quantised for other programs: take the VAE's .safetensors or .pth"},
+	{"<?xml", "an XML text, which servers send in place of a file: download it again"},
 	{"\x89hdf", "an HDF5 file, expected safetensors or torch's"},
 	{"\x93numpy", "a NumPy array, expected named tensors"},
 	{"7z\xbc\xaf\x27\x1c", "a 7-Zip archive: unpack it"},
@@ -27,8 +28,8 @@ var foreigners = []struct{ begins, is string }{
 	{"\x1f\x8b", "a gzip archive: unpack it"},
 }
 
-// placeholders are so many of them, the first, which stand for files of any kind.
-const placeholders = 3
+// placeholders are so many of them, the first, which are no video or picture under any name.
+const placeholders = 5
 
 // shardIndex is in the JSON that lists in which of several files each tensor is.
 const shardIndex = `"weight_map"`
@@ -44,12 +45,7 @@ const (
 // what it is.
 func foreign(r io.ReaderAt, name string) error {
 	head := begins(r, firstBytes)
-	is := ""
-	for _, f := range foreigners {
-		if n := len(f.begins); len(head) >= n && lower(head[:n]) == f.begins {
-			is = f.is
-		}
-	}
+	is := foreigner(head)
 	if isJSON(head) {
 		is = "a JSON text, expected named tensors"
 		if isIndex(r) {
@@ -62,13 +58,33 @@ func foreign(r io.ReaderAt, name string) error {
 	case is != "" || len(head) == 0:
 	case isText(head):
 		is = fmt.Sprintf("a text that begins with %q, not a safetensors file: servers send such in place of one", head)
-	case len(head) == firstBytes && bytes.Count(head, []byte{0}) == firstBytes:
-		is = "zeros at its beginning, as where a download broke off: download it again"
 	}
 	if is == "" {
 		return nil
 	}
 	return &ForeignError{name, errors.New("is " + is)}
+}
+
+// foreigner is which of foreigners begins so, "" for none.
+func foreigner(head []byte) string {
+	for _, f := range foreigners {
+		if n := len(f.begins); len(head) >= n && lower(head[:n]) == f.begins {
+			return f.is
+		}
+	}
+	if len(head) == firstBytes && bytes.Count(head, []byte{0}) == firstBytes {
+		return "zeros at its beginning, as where a download broke off: download it again"
+	}
+	return ""
+}
+
+// Foreign says what a file is that has one of the names of checkpoints and latents, and
+// another format than any of them; "" where that cannot be told.
+func Foreign(r io.ReaderAt) string {
+	if is := foreigner(begins(r, firstBytes)); is != "" {
+		return "is " + is
+	}
+	return ""
 }
 
 // ForeignError says what a file is that holds no named tensors.
@@ -80,8 +96,8 @@ type ForeignError struct {
 func (e *ForeignError) Error() string { return "format: " + quote.Text(e.File) + ": " + e.Err.Error() }
 func (e *ForeignError) Unwrap() error { return e.Err }
 
-// Placeholder says what a file of any kind is that a server or Git has in its place, ""
-// for any other.
+// Placeholder says what a file is that has the name of a video or picture, and that a
+// server or Git has in its place, or that is a GGUF; "" for any other.
 func Placeholder(r io.ReaderAt) string {
 	head := lower(begins(r, firstBytes))
 	for _, f := range foreigners[:placeholders] {

@@ -142,3 +142,46 @@ func patchedSize(file []byte, size uint32) []byte {
 	}
 	return file
 }
+
+// What stands in a latent's place, or an array's, is said by name under every name, with
+// what to do about it.
+func TestForeignArrays(t *testing.T) {
+	for text, want := range map[string]string{
+		"version https://git-lfs.github.com/spec/v1\noid sha256:20678548\nsize 501324814\n": "is a Git LFS pointer, which stands for the file: fetch the file itself",
+		"<!DOCTYPE html>\n<html><head><title>Sign in</title>":                               "is a web page: download the file itself",
+		"<!-- saved from url=(0014)about:internet -->\n<html>":                              "is a web page: download the file itself",
+		"<html>":                    "is a web page: download the file itself",
+		"GGUF\x03\x00\x00\x00":      "is a GGUF file, whose weights are quantised for other programs",
+		"\x89HDF\r\n\x1a\n":         "is an HDF5 file",
+		"\x1f\x8b\x08":              "is a gzip archive: unpack it",
+		strings.Repeat("\x00", 100): "is zeros at its beginning, as where a download broke off",
+	} {
+		for _, ext := range []string{"npy", "npz", "safetensors", "latent", "pt", "pth", "bin"} {
+			path := filepath.Join(t.TempDir(), "z."+ext)
+			require.NoError(t, os.WriteFile(path, []byte(text), 0o666))
+			_, err := ReadLatent(path, 16)
+			require.ErrorIs(t, err, ErrInput)
+			require.ErrorContains(t, err, path+": "+want)
+			_, err = InspectLatent(strings.NewReader(text), int64(len(text)), "z."+ext, LatentOptions{})
+			require.ErrorContains(t, err, "z."+ext+": "+want)
+			if ext != "npy" && ext != "pt" && ext != "safetensors" {
+				continue
+			}
+			_, err = Open(t.Context(), path, 3)
+			require.ErrorContains(t, err, path+": "+want, "as a video")
+		}
+		if strings.Contains(want, "HDF5") || strings.Contains(want, "gzip") || strings.Contains(want, "zeros") {
+			continue // a video may begin with those
+		}
+		for _, name := range []string{"z.gguf", "z.ckpt", "z"} {
+			path := filepath.Join(t.TempDir(), name)
+			require.NoError(t, os.WriteFile(path, []byte(text), 0o666))
+			_, err := ReadLatent(path, 16)
+			require.ErrorContains(t, err, path+": "+want)
+			_, err = Inspect(t.Context(), path)
+			require.ErrorContains(t, err, path+": "+want)
+			_, err = Open(t.Context(), path, 3)
+			require.ErrorContains(t, err, path+": "+want)
+		}
+	}
+}

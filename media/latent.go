@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"tessera/format"
+	"tessera/format/file"
 	"tessera/format/safetensors"
 	"tessera/latent"
 )
@@ -56,6 +57,9 @@ func ReadLatent(path string, channels int) (latent.Latent, error) {
 // ReadLatentWith is ReadLatent with options.
 func ReadLatentWith(path string, o LatentOptions) (latent.Latent, error) {
 	if err := checkLatentName(path); err != nil {
+		if text := placeholder(path); text != "" {
+			err = badInputf(path, "%s", text)
+		}
 		return latent.Latent{}, err
 	}
 	a, err := openArray(path, latentPicker(o.Key))
@@ -111,6 +115,16 @@ func (a *array) told(o LatentOptions) (layout, error) {
 	}
 	y.places = y.squares && placesFirst(a.trainer)
 	return y, checkLatentShape(a.shape, y.sides())
+}
+
+// placeholder says what stands in a file's place, "" for nothing.
+func placeholder(path string) string {
+	f, _, err := file.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	return format.Placeholder(f)
 }
 
 func checkLatentName(name string) error {

@@ -2,6 +2,7 @@ package media
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -10,11 +11,16 @@ import (
 	"strings"
 
 	"github.com/x448/float16"
+
+	"tessera/format"
 )
 
 // maxNPYHeader bounds the header text; NumPy itself refuses more than 10,000
 // bytes.
 const maxNPYHeader = 10_000
+
+// npyMagic begins a .npy file.
+const npyMagic = "\x93NUMPY"
 
 // npyFile is an open .npy file of floats or 8-bit pixels in C order, read by range.
 type npyFile struct {
@@ -54,6 +60,9 @@ func openNPY(r io.ReaderAt, size int64) (*npyFile, error) {
 
 // npyHeader is the header's text, and the offset of the data behind it.
 func npyHeader(r io.ReaderAt, size int64) (text string, data int64, err error) {
+	if text := foreignArray(r); text != "" {
+		return "", 0, errors.New(text)
+	}
 	var prefix [12]byte
 	if n, err := r.ReadAt(prefix[:], 0); n < len(prefix) {
 		if err == io.EOF {
@@ -61,7 +70,7 @@ func npyHeader(r io.ReaderAt, size int64) (text string, data int64, err error) {
 		}
 		return "", 0, err
 	}
-	if string(prefix[:6]) != "\x93NUMPY" {
+	if string(prefix[:6]) != npyMagic {
 		return "", 0, fmt.Errorf("begins with %q, expected \"\\x93NUMPY\": not a .npy file", prefix[:6])
 	}
 	var length int64
@@ -82,6 +91,16 @@ func npyHeader(r io.ReaderAt, size int64) (text string, data int64, err error) {
 		return "", 0, err
 	}
 	return string(buffer), data + length, nil
+}
+
+// foreignArray says what has the place of a .npy or .npz file, "" where it is one or
+// nothing is known of it.
+func foreignArray(r io.ReaderAt) string {
+	var magic [len(npyMagic)]byte
+	if n, _ := r.ReadAt(magic[:], 0); n == len(magic) && string(magic[:]) == npyMagic {
+		return ""
+	}
+	return format.Foreign(r)
 }
 
 // npyDict takes the dictionary that NumPy writes, keys sorted, apart.

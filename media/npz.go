@@ -43,6 +43,9 @@ func readNPZ(r io.ReaderAt, size int64, path string, pick picker) (*array, error
 	bounded := &readUpTo{r, maxNPZDirectory}
 	z, err := zip.NewReader(bounded, size)
 	if err != nil {
+		if text := foreignArray(r); text != "" {
+			return nil, errors.New(text)
+		}
 		return nil, fmt.Errorf("not a .npz file: %w", err)
 	}
 	bounded.left = -1

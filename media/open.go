@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 
-	"tessera/format"
 	"tessera/format/file"
 )
 
@@ -120,16 +119,6 @@ func (c *floatsClip) look(o OpenOptions) error {
 		o.warn(c.path + ": " + text)
 	}
 	return nil
-}
-
-// placeholder says what stands in a file's place, "" for nothing.
-func placeholder(path string) string {
-	f, _, err := file.Open(path)
-	if err != nil {
-		return ""
-	}
-	defer f.Close()
-	return format.Placeholder(f)
 }
 
 // openOwn opens what needs no ffmpeg; for what does it returns nil.
