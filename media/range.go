@@ -55,13 +55,13 @@ func (r Range) Check() error {
 }
 
 // Doubt says where numbers look like pixels in [0,1], or are further beyond [-1,1] than
-// what decoders make; else it is empty. In [-1,1] what has no negative number has no
-// pixel darker than a medium gray: a dark clip has nothing else, and a white one nothing
+// what decoders make; else it is empty. Resizing may leave the range by a little. In
+// [-1,1] what has no negative number has no pixel darker than a medium gray: a dark clip has nothing else, and a white one nothing
 // near 0. Clips in [0,1] that are dark themselves have lights above a quarter.
 func (r Range) Doubt() string {
-	const decoded = 2
+	const decoded, little = 2, 0.05
 	switch {
-	case r.Min >= 0 && r.Min <= r.Max/4 && r.Max >= 0.25 && r.Max <= 1.05:
+	case r.Min >= -little && r.Min <= r.Max/4 && r.Max >= 0.25 && r.Max <= 1+little:
 		return fmt.Sprintf("numbers from %.3g to %.3g look like pixels in [0,1], but are read as ones in [-1,1], of which 0 is a medium gray", r.Min, r.Max)
 	case (r.Min < -decoded || r.Max > decoded) && r.Min >= -pixelLimit && r.Max <= pixelLimit:
 		return fmt.Sprintf("numbers from %.3g to %.3g are read as pixels in [-1,1]; convert them first if they are normalised by a mean and a standard deviation, such as ImageNet's", r.Min, r.Max)

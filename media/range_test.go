@@ -43,6 +43,8 @@ func TestPixelRanges(t *testing.T) {
 		{"nearly 0 to 1", 0.02, 0.996, "", true},
 		{"0 to 1, without white", 0, 0.9, "", true},
 		{"0 to 1, and dark", 0.01, 0.3, "", true},
+		{"0 to 1, resized by a sharp filter", -0.04, 1.04, "", true},
+		{"gray to white", -0.1, 1, "", false},
 		{"whole", -1, 1, "", false},
 		{"by ImageNet's mean and deviation", -2.118, 2.64, "", true},
 		{"a decoder's", -1.6, 1.9, "", false},
