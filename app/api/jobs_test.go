@@ -373,6 +373,28 @@ func TestCancelHangingPart(t *testing.T) {
 	assert.Zero(t, a.places.count())
 }
 
+// A job that is cancelled and deleted before it has ended leaves nothing, and no line in
+// the log.
+func TestDeleteBeforeEnd(t *testing.T) {
+	h := device(t)
+	a, url := start(t, h, Options{})
+	var said []string
+	a.o.Log = func(line string) { said = append(said, line) }
+	h.mu.Lock() // it waits for the device
+	j, status := jobOf(t, "POST", url+"/v1/jobs?model=seedvr2&input=safetensors&output=u8", latentFile(t, 1, 2, 2))
+	assert.Equal(t, http.StatusCreated, status, j.Error)
+	w, err := a.jobs.find(j.ID)
+	assert.NoError(t, err)
+	for _, want := range []int{http.StatusOK, http.StatusNoContent} {
+		r, text := ask(t, "DELETE", url+"/v1/jobs/"+j.ID, "", nil)
+		assert.Equal(t, want, r.StatusCode, string(text))
+	}
+	h.mu.Unlock()
+	assert.Eventually(t, func() bool { return a.places.count() == 0 }, time.Minute, time.Millisecond)
+	assert.NoDirExists(t, w.folder)
+	assert.Empty(t, said)
+}
+
 // After a restart jobs that were done are there, and those that were not say so;
 // two servers don't share a folder.
 func TestRestart(t *testing.T) {

@@ -227,7 +227,7 @@ func (j *work) end(a *API, err error) {
 			s.State, s.Error, s.Code = stateFailed, j.message(p.Error()), p.code
 		}
 	})
-	if serr != nil {
+	if _, gone := a.jobs.find(j.state.ID); serr != nil && gone == nil { // else it was deleted meanwhile, with its folder
 		a.o.Log(fmt.Sprintf("job %s: its state could not be kept: %v", j.state.ID, serr))
 	}
 	j.leave()
