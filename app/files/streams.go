@@ -19,6 +19,7 @@ import (
 	"tessera/app/job"
 	"tessera/app/terminal"
 	"tessera/engine"
+	"tessera/format"
 	"tessera/media"
 	"tessera/temporary"
 )
@@ -186,6 +187,14 @@ func (s *Streams) Latent(ctx context.Context, path string) (string, error) {
 	own, err := s.Input(ctx, path)
 	if err != nil || path != Stream || slices.Contains([]string{".safetensors", ".npy", ".npz", ".pt"}, filepath.Ext(own)) {
 		return own, err
+	}
+	f, err := os.Open(own)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", Stdin, err)
+	}
+	defer f.Close()
+	if text := format.Foreign(f); text != "" {
+		return "", job.BadInput("%s: %s", Stdin, text)
 	}
 	return "", job.BadInput("%s: not a latent, expected .safetensors, .latent, .npy, .npz, .pt or .pth", Stdin)
 }

@@ -165,6 +165,9 @@ func TestStreamsOfAnotherKind(t *testing.T) {
 	o = piped(t, strings.NewReader("\xff\xd8\xff\xe0 and so on"), "decode", "-m", tiny, "-", "-o", "-")
 	assert.Equal(t, job.ExitInput, o.code)
 	assert.Contains(t, o.stderr, "standard input: not a latent, expected .safetensors")
+	o = piped(t, strings.NewReader("version https://git-lfs.github.com/spec/v1\noid sha256:20678548\nsize 501324814\n"), "decode", "-m", tiny, "-", "-o", "-")
+	assert.Equal(t, job.ExitInput, o.code)
+	assert.Contains(t, o.stderr, "standard input: is a Git LFS pointer, which stands for the file: fetch the file itself")
 }
 
 // What can't be streamed is refused before anything is read.
