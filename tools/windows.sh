@@ -181,7 +181,7 @@ goldens() {
 }
 
 # goldens_of BACKEND FAMILIES
-goldens_of() { in_wine $1 vae -test.short -test.run "TestGoldens\$/./$2/small\$"; }
+goldens_of() { in_wine $1 vae -test.run "TestGoldens\$/./$2/small\$"; }
 
 # report prints how long Direct3D's old compiler took and the longest pieces.
 report() {

@@ -159,16 +159,16 @@ func others(i int, k kernel, e Elem) bool {
 }
 
 // short reports whether -short runs a case. It runs the kernel that the device takes
-// through all cases in f32 and through half of them in each other storage, the plain
-// kernel through half, and others through a fifth. Hashes of names choose them, so that
+// through all cases in f32 and through a third of them in each other storage, the plain
+// kernel through a third, and others through an eighth. Hashes of names choose them, so that
 // each storage and each kernel has other cases.
 func short(name string, e Elem, plain, usual bool) bool {
-	share := uint32(5)
+	share := uint32(8)
 	switch {
 	case usual && e == F32:
 		share = 1
 	case usual, plain:
-		share = 2
+		share = 3
 	}
 	h := fnv.New32a()
 	h.Write([]byte(name))
