@@ -20,7 +20,7 @@
 #
 # Each part has a bound of its own, so that none takes the others' time; what it
 # did not get to is said. Figures go before the longest, the operations' tables. On
-# a processor clips are small and tables are those that every test run has.
+# a processor clips are small and tests are those of make test.
 #
 # Exit codes: 0 all passed or was skipped, 1 something failed; the report is
 # written either way.
@@ -106,8 +106,8 @@ tests() {
 	shift 3
 	rm -rf "$here/logs/$package"
 	mkdir -p "$here/logs/$package"
-	printf '%s\n' "$@" | (cd "$here/$package" && TESSERA_DAWN=$dawn GPU=require TABLES=$tables within "$seconds" xargs -P "$jobs" -I {} \
-		sh -c 'log=$(printf %s "$2" | tr -c "[:alnum:]\n" _); ./test -test.v -test.short -test.run "$2" >"$1/$log.log" 2>&1; echo "exit $?" >>"$1/$log.log"' x "$here/logs/$package" {}) || ended=$?
+	printf '%s\n' "$@" | (cd "$here/$package" && TESSERA_DAWN=$dawn GPU=require TABLES=$tables SHORT=$short within "$seconds" xargs -P "$jobs" -I {} \
+		sh -c 'log=$(printf %s "$2" | tr -c "[:alnum:]\n" _); ./test -test.v $SHORT -test.run "$2" >"$1/$log.log" 2>&1; echo "exit $?" >>"$1/$log.log"' x "$here/logs/$package" {}) || ended=$?
 	cat "$here/logs/$package"/*.log >"$here/$package.log" 2>/dev/null || :
 	log=$here/$package.log
 	failed=$(grep -c '^ *--- FAIL' "$log" || :)
@@ -212,17 +212,17 @@ run() {
 	say ""
 	user=${XDG_CACHE_HOME:-$HOME/.cache}
 	export XDG_CACHE_HOME="$here/cache" # nothing is compiled yet, and nothing left behind
-	tables=all jobs=${JOBS:-$((1 + $(nproc) / 2))} every=--every-kernel sizes=${SIZES:-1280x720 1920x1080} long=${LONG-832x480}
+	short= tables=all jobs=${JOBS:-$((1 + $(nproc) / 2))} every=--every-kernel sizes=${SIZES:-1280x720 1920x1080} long=${LONG-832x480}
 	if awk -v n="${ADAPTER:-*}" '/^[* ] *[0-9]+ / {on = $1 == n || $1 == "*" && $2 == n} on && /, cpu, / {found = 1} END {exit !found}' "$here/devices.log"; then
 		export XDG_CACHE_HOME="$user" # whose drivers compile for minutes
-		tables= every= sizes=${SIZES:-32x32 48x48} long=${LONG-}
-		say "This adapter is a processor: clips are of $sizes, kernels are not all tried, and operations have the tables of every test run."
+		short=-test.short tables= every= sizes=${SIZES:-32x32 48x48} long=${LONG-}
+		say "This adapter is a processor: clips are of $sizes, kernels are not all tried, and tests are those of make test."
 		say ""
 	fi
 	if wanted goldens; then
 		say "| | | passed | failed | skipped | s |"
 		say "|---|---|---|---|---|---|"
-		tests vae 90 "small models' goldens, f32 and f16, by every kernel" '^TestGoldens$/^f32' '^TestGoldens$/^f16' '^TestMatrixGoldens$' '^TestWinogradGoldens$' '^TestVariantGoldens$'
+		tests vae 90 "small models' goldens, f32 and f16, by every kernel" '^TestGoldens$/^f32$/./^small$' '^TestGoldens$/^f16$/./^small$' '^TestMatrixGoldens$' '^TestWinogradGoldens$' '^TestVariantGoldens$'
 		say ""
 		say "Largest NMSE of f32 $(worst f32), of f16 $(worst f16); allowed are 1e-09 and 1e-05."
 		say ""
@@ -274,8 +274,8 @@ run() {
 	if wanted ops; then
 		say "| | | passed | failed | skipped | s |"
 		say "|---|---|---|---|---|---|"
-		what="operations, every case"
-		[ -z "$tables" ] || what="$what by every kernel in every storage"
+		what="operations, the cases of make test"
+		[ -z "$tables" ] || what="operations, every case by every kernel in every storage"
 		set --
 		for pattern in $(tables_of); do set -- "$@" "$pattern"; done
 		tests wgsl 1000 "$what" "$@"
