@@ -206,7 +206,7 @@ func TestPlanRefuses(t *testing.T) {
 		"--model=seedvr2 --size=64x64 --op=roundtrip":           `"decode","encode"`,
 		"--model=seedvr2 --size=64x64 --precision=bf16":         `"f32","f16"`,
 		"--model=seedvr2 --size=64x64 --tile=7":                 "tile",
-		"--model=seedvr2 --size=64x64 --tiling=exact --tile=32": "its group norms see the whole tile",
+		"--model=seedvr2 --size=64x64 --tiling=exact --tile=32": "tiling exact: not for this model, expected feather",
 		"--model=seedvr2 --size=64x64 --memory=none":            "expected a size",
 		"--model=seedvr2 --size=64x64 --tile=off --overlap=16":  "one tile overlaps nothing",
 	} {
