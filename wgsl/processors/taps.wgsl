@@ -1,5 +1,5 @@
 // The products of up to three temporal taps. The kernel binds x0, x1 and x2, declares
-// params and KT, and imports how pixels are loaded, processors/under_*.wgsl, and what
+// params and KT, and imports how pixels are loaded, processors/load_row_*.wgsl, and what
 // rows.wgsl asks for.
 
 #import processors/products
