@@ -27,7 +27,7 @@
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 
-most=65000000 # bytes of the folder
+most=66000000 # bytes of the folder, which has to go through a limit of 64 MiB
 
 # pack builds the folder. The page and the demo's clip and model are left out of the
 # program, which needs neither here.
