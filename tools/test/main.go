@@ -13,8 +13,9 @@
 // steps.go has the steps. Each writes its output to build/test/STEP.log and the
 // results of Go tests to build/test/STEP.json. Set GPU= to let tests that need a
 // device skip where there is none, ADAPTER=any to use the adapter that the program
-// would, or VK_DRIVER_FILES to name a Vulkan driver. The exit code is 1 where a step
-// fails, 2 for a wrong argument.
+// would, or VK_DRIVER_FILES to name a Vulkan driver. LIMIT=40m ends the run after 40
+// minutes and names the steps that are still due. The exit code is 1 where a step fails,
+// 2 for a wrong argument.
 package main
 
 import (
@@ -25,6 +26,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 )
 
 func main() {
@@ -47,6 +49,11 @@ func main() {
 	r, err := chosen(os.Args[1:])
 	if err != nil {
 		usage(err.Error())
+	}
+	if limit, set := os.LookupEnv("LIMIT"); set {
+		if r.limit, err = time.ParseDuration(limit); err != nil || r.limit <= 0 {
+			usage(fmt.Sprintf("LIMIT=%q, expected a time such as 40m", limit))
+		}
 	}
 	end(r.run(ctx))
 }

@@ -10,10 +10,14 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 )
 
 // event is a line of go test -json.
-type event struct{ Action, Package, Test, Output string }
+type event struct {
+	Time                          time.Time
+	Action, Package, Test, Output string
+}
 
 // passedNames are the tests and cases that passed in the steps' last runs, as
 // "RUNTIME PACKAGE TEST". Skipped ones are not among them.

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -25,13 +26,16 @@ const atOnce = 2
 type run struct {
 	name  string // of the set; "" for single steps
 	list  []step
-	again bool // whether steps run that passed with the same inputs
+	again bool          // whether steps run that passed with the same inputs
+	limit time.Duration // after which no step runs on; 0 is none
 
 	mu      sync.Mutex
 	started int
 	ended   map[string]bool
 	passed  map[string]bool
 	failed  []string
+	cut     []string  // by the limit
+	over    time.Time // when the limit was reached
 }
 
 func newRun(name string, s set) *run {
@@ -44,19 +48,39 @@ func newRun(name string, s set) *run {
 	return r
 }
 
+// errLimit is the cause of a context that a run's limit ended.
+var errLimit = errors.New("the run's limit")
+
 // run runs the steps and prints a line for each.
 func (r *run) run(ctx context.Context) error {
+	if r.limit == 0 {
+		return r.until(ctx, ctx)
+	}
+	r.oldestFirst()
+	limited, cancel := context.WithTimeoutCause(ctx, r.limit, errLimit)
+	defer cancel()
+	return r.until(ctx, limited)
+}
+
+// until is run within a second context, whose end by errLimit is no failure.
+func (r *run) until(ctx, limited context.Context) error {
 	if err := os.MkdirAll(logs, 0o777); err != nil {
 		return err
 	}
 	begun := time.Now()
+	within, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	context.AfterFunc(limited, func() {
+		r.over = time.Now()
+		end(context.Cause(limited))
+	})
 	r.ended, r.passed = map[string]bool{}, map[string]bool{}
 	var workers sync.WaitGroup
 	changed := sync.NewCond(&r.mu)
 	for range atOnce {
 		workers.Go(func() {
-			for s := r.next(ctx, changed); s != nil; s = r.next(ctx, changed) {
-				r.one(ctx, s)
+			for s := r.next(within, changed); s != nil; s = r.next(within, changed) {
+				r.one(within, s)
 				r.mu.Lock()
 				r.ended[s.name] = true
 				changed.Broadcast()
@@ -71,9 +95,40 @@ func (r *run) run(ctx context.Context) error {
 	if len(r.failed) > 0 {
 		return fmt.Errorf("failed: %s", strings.Join(r.failed, ", "))
 	}
+	for _, s := range r.list[r.started:] {
+		if _, _, day, err := r.known(&s); err != nil || day == "" {
+			r.cut = append(r.cut, s.name)
+		}
+	}
+	if len(r.cut) > 0 {
+		fmt.Printf("%-14s %4.0f s, none failed\nstill due, left by the limit of %v: %s\n", "", time.Since(begun).Seconds(), r.limit, strings.Join(r.cut, ", "))
+		return nil
+	}
 	fmt.Printf("%-14s %4.0f s, all passed\n", "", time.Since(begun).Seconds())
 	r.sayLeft()
 	return nil
+}
+
+// oldestFirst moves the steps that are remembered behind the others, the one that passed
+// longest ago first, so that a limit does not leave the same ones each time.
+func (r *run) oldestFirst() {
+	day := map[string]string{}
+	list, _ := readPassed(committed) // a file that cannot be read is an error of its first step
+	for _, p := range list {
+		day[p.step] = p.day
+	}
+	slices.SortStableFunc(r.list, func(a, b step) int {
+		remembered := func(s step) int {
+			if s.inputs != nil && s.in&(check|test) == 0 {
+				return 1
+			}
+			return 0
+		}
+		if n := remembered(a) - remembered(b); n != 0 || remembered(a) == 0 {
+			return n
+		}
+		return strings.Compare(day[a.name], day[b.name])
+	})
 }
 
 // next is the first step that has not begun, once what it waits for has ended; nil after
@@ -149,6 +204,13 @@ func (r *run) one(ctx context.Context, s *step) {
 		err = remember(file, s.name, fingerprint)
 		r.mu.Unlock()
 	}
+	if err != nil && errors.Is(context.Cause(ctx), errLimit) && !s.failedBefore(r.over) {
+		r.mu.Lock()
+		r.cut = append(r.cut, s.name)
+		r.mu.Unlock()
+		r.say("%-14s %4.0f s  ended by the limit\n", s.name, time.Since(start).Seconds())
+		return
+	}
 	if err != nil {
 		r.mu.Lock()
 		r.failed = append(r.failed, s.name)
@@ -160,6 +222,21 @@ func (r *run) one(ctx context.Context, s *step) {
 	r.passed[s.name] = true
 	r.mu.Unlock()
 	r.say("%-14s %4.0f s  %s\n", s.name, time.Since(start).Seconds(), s.shows)
+}
+
+// failedBefore reports whether one of a step's Go tests failed before a limit ended it.
+func (s *step) failedBefore(end time.Time) bool {
+	data, err := os.ReadFile(filepath.Join(logs, s.name+".json"))
+	if s.tests == "" || err != nil {
+		return false
+	}
+	for line := range bytes.Lines(data) {
+		var e event
+		if json.Unmarshal(line, &e) == nil && e.Action == "fail" && e.Test != "" && e.Time.Before(end) {
+			return true
+		}
+	}
+	return false
 }
 
 // known is what is remembered of a step with these inputs: the day it passed, "" if

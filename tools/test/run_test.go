@@ -64,3 +64,42 @@ func TestCancel(t *testing.T) {
 	require.ErrorIs(t, <-ended, context.Canceled)
 	require.Eventually(t, func() bool { _, err := os.Stat("child"); return err == nil }, time.Minute, time.Millisecond)
 }
+
+// At its limit a run ends the step that runs, begins no other, and fails only for tests
+// that had failed by then. Of the remembered steps the oldest comes first.
+func TestLimit(t *testing.T) {
+	for name, c := range map[string]struct {
+		event string // of a test of the step that the limit ends
+		err   string
+	}{
+		"nothing failed": {`{"Time":"2999-01-01T00:00:00Z","Action":"fail","Package":"p","Test":"T"}`, ""}, // by the interrupt
+		"a test failed":  {`{"Time":"2001-01-01T00:00:00Z","Action":"fail","Package":"p","Test":"T"}`, "failed: long"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			module(t, map[string]string{"go.mod": "module m\n\ngo 1.26\n", "tools/adapter.sh": "",
+				committed: "long 0 2026-01-02\nnew 0 2026-01-03\nold 0 2026-01-01\n"})
+			files := &inputs{files: []string{"tools"}}
+			r := &run{limit: time.Hour, list: []step{
+				{name: "new", inputs: files, does: "echo new >>order"},
+				{name: "long", alone: true, inputs: files, tests: "./p", does: "echo long >>order; echo '" + c.event + "' >" + logs + "/long.json; touch ready; sleep 1000; "},
+				{name: "first", alone: true, does: "echo first >>order"},
+				{name: "old", alone: true, inputs: files, does: "echo old >>order"},
+			}}
+			limited, reach := context.WithCancelCause(t.Context())
+			ended := make(chan error)
+			r.oldestFirst()
+			go func() { ended <- r.until(t.Context(), limited) }()
+			require.Eventually(t, func() bool { _, err := os.Stat("ready"); return err == nil }, time.Minute, time.Millisecond)
+			reach(errLimit)
+			if err := <-ended; c.err == "" {
+				require.NoError(t, err)
+				assert.Equal(t, []string{"long", "new"}, r.cut)
+			} else {
+				require.EqualError(t, err, c.err)
+			}
+			text, err := os.ReadFile("order")
+			require.NoError(t, err)
+			assert.Equal(t, []string{"first", "old", "long"}, strings.Fields(string(text)))
+		})
+	}
+}
