@@ -55,7 +55,7 @@ func TestBandsAreExact(t *testing.T) {
 		h, w := z.Height*c.Spatial, z.Width*c.Spatial
 		px := floats{4*z.Frames - 3, h, w, noise(c.Channels * (4*z.Frames - 3) * h * w)}
 		for _, chunk := range []int{1, 2} {
-			if chunk == 2 && c.Batch > 0 { // it makes no difference
+			if chunk == 2 && c.Full > 0 { // it makes no difference
 				continue
 			}
 			o := Options{Unscaled: true, Chunk: chunk}

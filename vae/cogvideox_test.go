@@ -114,7 +114,7 @@ func TestHalvesOfCogVideoX(t *testing.T) {
 		m, err := Inspect(path, gpu.Info{Limits: gpu.DefaultLimits}, Settings{})
 		require.NoError(t, err)
 		assert.Equal(t, []string{cogVideoX, c.lacks}, []string{m.Config.Family, m.Config.Lacks})
-		assert.Equal(t, []int{3, 4, 2}, []int{m.Config.Blocks, m.Config.Latent, m.Config.Batch})
+		assert.Equal(t, []int{3, 4, 2}, []int{m.Config.Blocks, m.Config.Latent, m.Config.Full})
 		m.Close()
 	}
 }

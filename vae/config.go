@@ -54,10 +54,10 @@ type Config struct {
 	// Cycle is the number of latent frames that are encoded as a separate clip, the
 	// first of which stands for one frame: 5 for MiniMax-H3, else 0.
 	Cycle int `json:"cycle,omitempty"`
-	// Batch: in a clip of a multiple of so many latent frames none stands for a single
+	// Full: in a clip of a multiple of so many latent frames none stands for a single
 	// frame. 2 for CogVideoX, whose norms see so many at once, and its tiny autoencoder; 0
 	// for others.
-	Batch int `json:"batch,omitempty"`
+	Full int `json:"full,omitempty"`
 	// Leaky: it has LeakyReLU where its family has ReLU, and pixels from -1 to 1.
 	Leaky bool `json:"leaky,omitempty"`
 	// Packed: a pipeline's latent packs 2x2 cells into one with four times the channels,

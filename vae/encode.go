@@ -66,7 +66,7 @@ func (m *Model) Padded(frames, height, width int, independent bool) (int, int, i
 // MiniMax-H3, whole cycles and two latent frames more; with batches, as in CogVideoX, 8k
 // or 8k+1.
 func (c *Config) PaddedFrames(n int) int {
-	if batch := c.Batch * c.Temporal; batch > 0 {
+	if batch := c.Full * c.Temporal; batch > 0 {
 		if n%batch == 1 {
 			return n
 		}

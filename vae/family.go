@@ -123,7 +123,7 @@ func Families() []string {
 
 // complete sets what a family's configurations have in common.
 func (f *family) complete(c *Config) {
-	c.Family, c.Tilings, c.Batch = f.name, slices.Clone(f.tilings), max(c.Batch, f.batch)
+	c.Family, c.Tilings, c.Full = f.name, slices.Clone(f.tilings), max(c.Full, f.batch)
 	c.ComfyUIUnscaled, c.ComfyUIFolded = f.comfyUnscaled, f.comfyFolded
 	switch c.Lacks { // lists are empty, not null, to programs that read them
 	case "encoder":
@@ -239,7 +239,7 @@ func (c Config) Encoding() Direction {
 		in = fourierChannels(c.Channels)
 	}
 	return Direction{
-		Name: "encode", Groups: f.groups, Cycle: c.Cycle, Batch: f.batch * c.Temporal, Full: c.Batch * c.Temporal, In: c.Spatial, Out: 1, InFrames: c.Temporal, OutFrames: 1, InPatch: c.Patch, OutPatch: 1,
+		Name: "encode", Groups: f.groups, Cycle: c.Cycle, Batch: f.batch * c.Temporal, Full: c.Full * c.Temporal, In: c.Spatial, Out: 1, InFrames: c.Temporal, OutFrames: 1, InPatch: c.Patch, OutPatch: 1,
 		InChannels: in, OutChannels: out, First: first,
 		Temporal: f.temporal.Pixels(c.Temporal), ByPixels: f.byPixels,
 	}
@@ -248,7 +248,7 @@ func (c Config) Encoding() Direction {
 // Decoding is the way from a latent to pixels.
 func (c Config) Decoding() Direction {
 	return Direction{
-		Name: "decode", Cycle: c.Cycle, Batch: c.family().batch, Full: c.Batch, In: 1, Out: c.Decoded(), InFrames: 1, OutFrames: c.Temporal, InPatch: 1, OutPatch: c.Patch * c.upscale(),
+		Name: "decode", Cycle: c.Cycle, Batch: c.family().batch, Full: c.Full, In: 1, Out: c.Decoded(), InFrames: 1, OutFrames: c.Temporal, InPatch: 1, OutPatch: c.Patch * c.upscale(),
 		InChannels: c.Latent, OutChannels: c.Channels, First: c.family().first, Temporal: c.family().temporal, ByPixels: c.family().byPixels,
 	}
 }

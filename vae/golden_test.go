@@ -207,10 +207,10 @@ func open(t testing.TB, dev *gpu.Device, path string, p Precision) *Model {
 	return m
 }
 
-// halvesFirst are the suites that -short runs in f16: a causal network with group norms,
+// halvesInShort are the suites that -short runs in f16: a causal network with group norms,
 // one with root mean squares, and two whose residual stream is scaled. Others have their
 // layers.
-var halvesFirst = []string{"seedvr2/small", "wan2.1/small", "kl/small", "hunyuanvideo/small"}
+var halvesInShort = []string{"seedvr2/small", "wan2.1/small", "kl/small", "hunyuanvideo/small"}
 
 func TestGoldens(t *testing.T) {
 	dev := gputest.Open(t)
@@ -218,7 +218,7 @@ func TestGoldens(t *testing.T) {
 		t.Run(string(p), func(t *testing.T) {
 			for _, s := range suites() {
 				t.Run(s.name, func(t *testing.T) {
-					if p == F16 && !slices.Contains(halvesFirst, s.name) {
+					if p == F16 && !slices.Contains(halvesInShort, s.name) {
 						testenv.Long(t)
 					}
 					testGoldens(t, open(t, dev, s.path(t), p), p, chosen(s, p, s.cases(t)))

@@ -159,7 +159,7 @@ type taehvModel struct {
 	mean, std []float64 // of the VAE that it stands for
 	scale     float64   // or its factor
 	own       bool      // it takes and gives that VAE's own numbers
-	batch     int       // see Config.Batch
+	full      int       // see Config.Full
 	leaky     bool      // LeakyReLU in place of ReLU, and pixels from -1 to 1
 	words     []string  // of files' names, without what stands between letters and digits
 }
@@ -173,7 +173,7 @@ func latentsOf(family, model string) latent.Checkpoint {
 var taehvModels = []taehvModel{
 	{as: "taew2_1", name: "TAEHV for Wan 2.1", of: latentsOf(wan21, "Wan 2.1"), latent: 16, mean: wan21Mean, std: wan21Std, words: []string{"taew", "wan"}},
 	{as: taehv, name: "TAEHV for HunyuanVideo", of: latentsOf(hunyuan, "HunyuanVideo"), latent: 16, scale: 0.476986, words: []string{taehv, "hunyuan"}},
-	{as: "taecvx", name: "TAEHV for CogVideoX", of: latentsOf(cogVideoX, "CogVideoX"), latent: 16, batch: 2, words: []string{"taecvx", "cogvideo"}},
+	{as: "taecvx", name: "TAEHV for CogVideoX", of: latentsOf(cogVideoX, "CogVideoX"), latent: 16, full: 2, words: []string{"taecvx", "cogvideo"}},
 	{as: "taeos1_3", name: "TAEHV for Open-Sora 1.3", latent: 16, words: []string{"taeos", "opensora"}},
 	{as: "lighttaew2_1", name: "LightTAE for Wan 2.1", of: latentsOf(wan21, "Wan 2.1"), latent: 16, mean: wan21Mean, std: wan21Std, own: true, words: []string{"lighttae"}},
 	{as: "taew2_2", name: "TAEHV for Wan 2.2", of: latentsOf(wan22, "Wan 2.2"), latent: 48, mean: wan22Mean, std: wan22Std, words: []string{"tae"}},
@@ -213,7 +213,7 @@ func (m taehvModel) model() (as, name string) { return m.as, m.name }
 func (m taehvModel) fits(c *Config) bool { return m.latent == c.Latent }
 
 func (m taehvModel) take(c *Config) {
-	c.Model, c.Leaky, c.Batch, c.pipeline = m.name, m.leaky, m.batch, !m.own
+	c.Model, c.Leaky, c.Full, c.pipeline = m.name, m.leaky, m.full, !m.own
 	c.Mean, c.Scale = nil, nil
 	switch {
 	case m.mean != nil:

@@ -36,7 +36,7 @@ func Decode(c vae.Config, z latent.Latent, name string, want Choices) (Decoding,
 	if c, err = c.As(want.As); err != nil {
 		return d, err
 	}
-	was, warnings, err := media.Original(name, z, c.Spatial, c.Grid(), c.Temporal, c.Cycle, c.Batch)
+	was, warnings, err := media.Original(name, z, c.Spatial, c.Grid(), c.Temporal, c.Cycle, c.Full)
 	if err != nil {
 		return d, err
 	}

@@ -44,8 +44,8 @@ func TestFramesOfPreview(t *testing.T) {
 		for batch, frames := range map[int]int{2: c.decoded, 0: c.other} {
 			tiny, err := vae.Inspect(path, a, vae.Settings{})
 			require.NoError(t, err)
-			require.Equal(t, 2, tiny.Config.Batch)
-			tiny.Config.Batch = batch
+			require.Equal(t, 2, tiny.Config.Full)
+			tiny.Config.Full = batch
 			p, err := d.Preview(m.Config, tiny)
 			require.NoError(t, err)
 			assert.Equal(t, frames, p.Clip.Frames, "%+v", c)

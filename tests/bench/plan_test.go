@@ -123,13 +123,13 @@ func clips(m *vae.Model) []int {
 	if m.Config.Independent {
 		return []int{1}
 	}
-	return []int{1, 1 + m.Config.Temporal*max(1, m.Config.Batch), clip(m)}
+	return []int{1, 1 + m.Config.Temporal*max(1, m.Config.Full), clip(m)}
 }
 
 // clip is how long a clip is that takes as much as any longer one: where layers look ahead
 // in time, the first slice has all that they see. Batches have one frame more.
 func clip(m *vae.Model) int {
-	if batch := m.Config.Temporal * m.Config.Batch; batch > 0 {
+	if batch := m.Config.Temporal * m.Config.Full; batch > 0 {
 		return 3*batch + 1
 	}
 	if m.Config.Family == "ltx2" {

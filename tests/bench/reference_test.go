@@ -108,7 +108,7 @@ func TestReference(t *testing.T) {
 		}
 		image, frame := of(1), int64(0)
 		if !m.Config.Independent {
-			n := m.Config.Temporal * max(1, m.Config.Batch)
+			n := m.Config.Temporal * max(1, m.Config.Full)
 			frame = (of(1+5*n) - of(1+4*n)) / int64(n)
 		}
 		name := c.family + " " + c.direction
