@@ -20,7 +20,52 @@ const recent = 6;
  * @returns {Promise<OpenClip>}
  */
 export async function openClip(files) {
-  return await kindOf(files[0]) === 'picture' ? openPictures(files) : openVideo(files[0]);
+  if (await kindOf(files[0]) !== 'picture') return openVideo(files[0]);
+  return (files.length === 1 ? await openAnimation(files[0]) : undefined) ?? openPictures(files);
+}
+
+/**
+ * Opens an animated picture; undefined for one that does not move, or where the browser does not decode such files
+ * frame by frame.
+ * @param {File} file
+ * @returns {Promise<OpenClip|undefined>}
+ */
+async function openAnimation(file) {
+  const decoder = await decoderOf(file);
+  if (!decoder) return undefined;
+  await decoder.completed.catch(() => {});
+  const frames = decoder.tracks.selectedTrack?.frameCount ?? 1;
+  if (frames < 2) {
+    decoder.close();
+    return undefined;
+  }
+  let [width, height, duration] = [0, 0, 0];
+  for (let t = 0; t < frames; t++) {
+    const { image } = await decoder.decode({ frameIndex: t }).catch(named(file));
+    [width, height] = [image.displayWidth, image.displayHeight];
+    duration += image.duration ?? 0; // microseconds
+    image.close();
+  }
+  const reader = rgbaReader(width, height, true);
+  return {
+    name: file.name, frames, width, height, fps: duration > 0 ? Math.round(1e9 * frames / duration) / 1000 : 0,
+    async readFrame(t) {
+      const { image } = await decoder.decode({ frameIndex: t }).catch(named(file));
+      const rgba = await exact(image, height, width) ?? reader((c) => c.drawImage(image, 0, 0));
+      image.close();
+      return rgba;
+    },
+    close: () => decoder.close(),
+  };
+}
+
+/** @param {File} file */
+async function decoderOf(file) {
+  if (!('ImageDecoder' in globalThis) || !await ImageDecoder.isTypeSupported(file.type)) return undefined;
+  const decoder = new ImageDecoder({
+    data: await file.arrayBuffer(), type: file.type, colorSpaceConversion: 'none', premultiplyAlpha: 'none',
+  });
+  return decoder.tracks.ready.then(() => decoder, () => undefined);
 }
 
 /**
@@ -58,25 +103,34 @@ async function openPictures(files) {
  * @returns {Promise<Uint8ClampedArray<ArrayBuffer>|undefined>}
  */
 async function straight(file, height, width) {
-  if (!/^image\/(png|webp)$/.test(file.type) || !('ImageDecoder' in globalThis)) return undefined;
-  const decoder = new ImageDecoder({
-    data: await file.arrayBuffer(), type: file.type, colorSpaceConversion: 'none', premultiplyAlpha: 'none',
-  });
+  const decoder = /^image\/(png|webp)$/.test(file.type) ? await decoderOf(file) : undefined;
   try {
-    const { image } = await decoder.decode();
-    const { format, codedWidth, codedHeight } = image;
-    if (!/^(RGB|BGR)[AX]$/.test(format ?? '') || codedWidth !== width || codedHeight !== height) return undefined;
-    const rgba = new Uint8ClampedArray(4 * height * width);
-    await image.copyTo(rgba, { layout: [{ offset: 0, stride: 4 * width }] });
-    image.close();
-    for (let i = 0; i < rgba.length && format?.startsWith('B'); i += 4) [rgba[i], rgba[i + 2]] = [rgba[i + 2], rgba[i]];
-    for (let i = 3; i < rgba.length && format?.endsWith('X'); i += 4) rgba[i] = 255;
+    const decoded = await decoder?.decode();
+    const rgba = decoded && await exact(decoded.image, height, width);
+    decoded?.image.close();
     return rgba;
   } catch {
     return undefined; // the canvas tells what is wrong, if anything is
   } finally {
-    decoder.close();
+    decoder?.close();
   }
+}
+
+/**
+ * The numbers of a decoded picture of 8 bits; undefined for one in another form.
+ * @param {VideoFrame} image
+ * @param {number} height
+ * @param {number} width
+ * @returns {Promise<Uint8ClampedArray<ArrayBuffer>|undefined>}
+ */
+async function exact(image, height, width) {
+  const { format, codedWidth, codedHeight } = image;
+  if (!/^(RGB|BGR)[AX]$/.test(format ?? '') || codedWidth !== width || codedHeight !== height) return undefined;
+  const rgba = new Uint8ClampedArray(4 * height * width);
+  await image.copyTo(rgba, { layout: [{ offset: 0, stride: 4 * width }] });
+  for (let i = 0; i < rgba.length && format?.startsWith('B'); i += 4) [rgba[i], rgba[i + 2]] = [rgba[i + 2], rgba[i]];
+  for (let i = 3; i < rgba.length && format?.endsWith('X'); i += 4) rgba[i] = 255;
+  return rgba;
 }
 
 /**

@@ -7,6 +7,7 @@ import (
 	"image/png"
 	"math"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -119,6 +120,36 @@ func TestDemoThrowsNothingAway(t *testing.T) {
 	v.ready()
 	assert.Contains(t, v.text("inputs"), "Demo clip")
 	assert.NotContains(t, v.text("inputs"), "ramp.npy")
+}
+
+// An animated picture is a clip of all its frames at its own rate.
+func TestAnimatedPictures(t *testing.T) {
+	testenv.Long(t)
+	if !media.HaveFFmpeg() {
+		testenv.Missing(t, "no ffmpeg: tools/deps.sh --test installs it")
+	}
+	t.Parallel()
+	dir, _, rgba := pictures(t, 5)
+	v := small(t)
+	for name, args := range map[string][]string{
+		"moves.png":  {"-f", "apng", "-plays", "0"},
+		"moves.webp": {"-c:v", "libwebp_anim", "-lossless", "1"},
+		"moves.gif":  nil,
+	} {
+		path := filepath.Join(t.TempDir(), name)
+		args = append([]string{"-v", "error", "-framerate", "10", "-i", filepath.Join(dir, "picture%d.png")}, args...)
+		said, err := exec.Command("ffmpeg", append(args, path)...).CombinedOutput()
+		require.NoError(t, err, "%s", said)
+		v.pick("input-file", path)
+		v.named("input-name", name)
+		v.ready()
+		assert.Equal(t, "5 frames of 40 × 24 pixels · 10 frames/s", v.text("input-facts"), name)
+		for _, i := range []int{4, 1} {
+			if frame := v.frame(i); name != "moves.gif" { // of 256 colours
+				assert.Equal(t, rgba[i], frame, "%s, frame %d", name, i)
+			}
+		}
+	}
 }
 
 // A clip is on the stage as soon as it was opened, with its own pixels.
