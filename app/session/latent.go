@@ -86,9 +86,17 @@ func (s *Session) latent(r *request, c vae.Config) (l latent.Latent, err error) 
 	return media.DecodeLatent(same, size, name, reading)
 }
 
-// reading is how a model's latents are read, of which a page chooses the size of packed ones.
+// reading is how a model's latents are read. A page chooses the size of packed ones and the
+// order of dimensions.
 func (o options) reading(c vae.Config) (media.LatentOptions, error) {
 	var want job.Choices
+	if o.Layout != "" {
+		layout, err := media.ParseLayout(o.Layout)
+		if err != nil {
+			return media.LatentOptions{}, job.BadInput("session: layout %v", err)
+		}
+		want.Layout = layout
+	}
 	if o.Packed != "" {
 		w, h, _ := strings.Cut(o.Packed, "x")
 		width, err := strconv.Atoi(w)

@@ -72,6 +72,7 @@ type options struct {
 	Preview     *bool  `json:"preview"`
 	Scale       string `json:"scale"`
 	Packed      string `json:"packed"`
+	Layout      string `json:"layout"`
 	Sample      bool   `json:"sample"`
 	Seed        uint64 `json:"seed"`
 	Format      string `json:"format"`

@@ -91,6 +91,23 @@ func TestPackedInThePage(t *testing.T) {
 	m, _ = p.end(16)
 	assert.Contains(t, string(m.Value), `"shape":[4,1,2,4]`)
 
+	// Channels last, and what else the order of dimensions may be called.
+	p.files[2] = append(npyOf([]int{1, 8, 4}), raw[128:]...)
+	last, _, failed := frame(21, "last.npy", map[string]any{"layout": "hwc"})
+	require.Empty(t, failed.Message)
+	first := latent.Latent{Channels: 4, Frames: 1, Height: 1, Width: 8, Data: make([]float32, 32)}
+	for i, v := range tokens.Data {
+		first.Data[i%4*8+i/4] = v
+	}
+	p.files[2] = file("first.npy", first)
+	got, _, failed = frame(22, "first.npy", nil)
+	require.Empty(t, failed.Message)
+	assert.Equal(t, got, last)
+	_, _, failed = frame(23, "first.npy", map[string]any{"layout": "WHC"})
+	assert.Equal(t, "bad_input", failed.Code)
+	assert.Contains(t, failed.Message, `layout "WHC", expected BCFHW, `)
+	p.files[2] = raw
+
 	m = open(17, checkpoint(synthetic.KLConfig{Latent: 4, Flux2: true}), "flux2.safetensors")
 	assert.Contains(t, string(m.Value), `"kinds":[],"assumed":false`)
 	want, _, failed = frame(18, "tokens.npy", map[string]any{"packed": "32x16"})
