@@ -12,6 +12,7 @@ set -eu
 cd "$(dirname "$0")/.."
 
 version=${VERSION:-$(git describe --tags --always --dirty)}
+commit=$(git rev-parse --short=12 HEAD)
 date=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
 libraries=build/dist/libraries
 
@@ -19,4 +20,4 @@ export GOFLAGS=-buildvcs=false CGO_ENABLED=0
 [ "${PAGE:-}" = built ] || tools/web.sh
 tools/deps.sh --dist $libraries
 rm -f build/dist/*.zip build/dist/*.whl build/dist/SHA256SUMS
-go run ./tools/dist -version "$version" -date "$date" -libraries $libraries -o build/dist "$@"
+go run ./tools/dist -version "$version" -commit "$commit" -date "$date" -libraries $libraries -o build/dist "$@"

@@ -53,7 +53,7 @@ func (j *job) licences(p platform, files map[string]entry) error {
 }
 
 // microsoft tells of the libraries that are Microsoft's.
-const microsoft = `These libraries beside the program are Microsoft's, unchanged as published:
+const microsoft = `These libraries inside the program are Microsoft's, unchanged as published:
 
 dxcompiler.dll      DirectX Shader Compiler 1.8.2502.8, built by Microsoft from the
                     sources at github.com/microsoft/DirectXShaderCompiler, which are

@@ -1,6 +1,6 @@
 // Command dist writes the archives that people download: for each platform a
-// zip with the program, the Dawn library, the licences of all that is in it, a
-// short README, the demo clip and the small model; where it has that library a
+// zip with the program, which has the Dawn library inside, the licences of all that is
+// in it, a short README, the demo clip and the small model; where it has that library a
 // wheel of the Python package, too; and beside them SHA256SUMS.
 // The same commit gives the same bytes. tools/dist.sh runs it.
 package main
@@ -19,6 +19,7 @@ import (
 // job is one run.
 type job struct {
 	version   string
+	commit    string
 	date      time.Time // of all files
 	libraries string    // folder that tools/deps.sh --dist filled
 	scratch   string    // folder for the programs
@@ -28,7 +29,7 @@ type job struct {
 // platform is a pair of GOOS and GOARCH, and where Dawn comes from.
 type platform struct {
 	os, arch  string
-	libraries []string // below job.libraries, put beside the program
+	libraries []string // below job.libraries, put inside the program
 	without   string   // what to tell where there is none
 	wheel     string   // the tag of the Python package's; "" for none
 }
@@ -53,6 +54,7 @@ func main() {
 	j := &job{}
 	var date int64
 	flag.StringVar(&j.version, "version", "", "version to stamp")
+	flag.StringVar(&j.commit, "commit", "", "commit to stamp")
 	flag.Int64Var(&date, "date", 0, "date of all files, in seconds since 1970")
 	flag.StringVar(&j.libraries, "libraries", "build/dist/libraries", "folder that tools/deps.sh --dist filled")
 	flag.StringVar(&j.out, "o", "build/dist", "folder for the archives")

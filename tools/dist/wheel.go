@@ -54,9 +54,6 @@ func (j *job) wheelFiles(p platform, info string) (map[string]entry, error) {
 	}
 	files := map[string]entry{}
 	from := map[string]string{program: "tessera_vae/bin/" + filepath.Base(program)}
-	for _, l := range p.libraries {
-		from[filepath.Join(j.libraries, l)] = "tessera_vae/bin/" + filepath.Base(l)
-	}
 	sources, err := filepath.Glob(python + "/src/tessera_vae/*.*")
 	if err != nil || len(sources) == 0 {
 		return nil, fmt.Errorf("no sources in %s", python)
