@@ -84,7 +84,7 @@ func (j *job) build(p platform) (string, error) {
 		return program, nil
 	}
 	args := []string{"build", "-trimpath", "-buildvcs=false",
-		"-ldflags", "-s -w -buildid= -X main.version=" + j.version + " -X main.commit=" + j.commit, "-o", program}
+		"-ldflags", "-s -w -buildid= -X main.version=" + j.version + " -X main.commit=" + j.commit[:min(len(j.commit), 12)], "-o", program}
 	if len(p.libraries) > 0 {
 		overlay, err := j.bundle(p)
 		if err != nil {
