@@ -24,12 +24,12 @@ out=build/dist libraries=build/dist/libraries
 export GOFLAGS=-buildvcs=false CGO_ENABLED=0
 [ "${PAGE:-}" = built ] || tools/web.sh
 tools/deps.sh --dist $libraries
-rm -rf $out/*.zip $out/*.whl $out/*.tgz $out/*.gz $out/*.json $out/manifests $out/SHA256SUMS
+rm -rf $out/*comfyui* $out/*.zip $out/*.whl $out/*.tgz $out/*.gz $out/*.json $out/manifests $out/SHA256SUMS
 if [ $# = 0 ]; then
 	[ -n "${REPOSITORY:-}" ] || echo "dist: REPOSITORY is not set: all addresses say $repository" >&2
 	rm -rf build/npm
 	tools/npm.sh build/npm
-	[ ! -x tools/comfyui.sh ] || VERSION=$version REPOSITORY=$repository tools/comfyui.sh
+	[ ! -x tools/comfyui.sh ] || VERSION=$version tools/comfyui.sh $out
 	rm -rf build/module
 	tools/module.sh "$repository" build/module
 	find build/module -exec touch -h -d "@$date" {} +
