@@ -57,11 +57,12 @@ func loadUnpacked(dir string) (*library, error) {
 	}
 	library := ""
 	for _, f := range files.File {
-		if err := unpack(f, filepath.Join(dir, filepath.FromSlash(f.Name))); err != nil {
+		target := filepath.Join(dir, filepath.FromSlash(f.Name)) // #nosec G305 -- our own
+		if err := unpack(f, target); err != nil {
 			return nil, err
 		}
 		if slices.Contains(names(), path.Base(f.Name)) {
-			library = filepath.Join(dir, filepath.FromSlash(f.Name))
+			library = target
 		}
 	}
 	_ = os.Chtimes(filepath.Dir(library), time.Time{}, time.Now())
