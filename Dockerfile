@@ -1,6 +1,7 @@
-# Tessera for servers without a screen: the program with its Dawn from the archive
-# for Linux, the Vulkan loader, and Mesa's drivers for AMD, Intel and the processor;
-# NVIDIA's come from its container toolkit. docs/server.md and docs/many-clips.md say how it is run.
+# Tessera for servers without a screen: the program from the archive for Linux, its
+# Dawn, unpacked so that containers may be read-only, the Vulkan loader, and Mesa's
+# drivers for AMD, Intel and the processor; NVIDIA's come from its container toolkit.
+# docs/server.md and docs/many-clips.md say how it is run.
 #
 #   tools/dist.sh linux/amd64 && docker build -t tessera .
 #
@@ -8,7 +9,9 @@
 FROM debian:trixie-slim AS archive
 RUN apt-get update && apt-get install -y --no-install-recommends unzip
 COPY build/dist/tessera-*-linux-amd64.zip /archive/
-RUN unzip -q '/archive/*.zip' -d /unpacked && mv /unpacked/* /tessera
+RUN unzip -q '/archive/*.zip' -d /unpacked && mv /unpacked/* /tessera && \
+    { XDG_CACHE_HOME=/cache /tessera/tessera devices >/dev/null 2>&1 || true; } && \
+    install -m 755 /cache/tessera/dawn/dawn-*/libwebgpu_dawn.so /tessera/
 
 FROM debian:trixie-slim
 # --build-arg DRIVERS= leaves Mesa's out, 200 MB, where all cards are NVIDIA's.
@@ -22,6 +25,7 @@ RUN ln -s /opt/tessera/tessera /usr/local/bin/tessera && \
     mkdir -m 1777 /var/cache/tessera /work
 # Caches are of whoever runs it; the toolkit brings Vulkan with "graphics".
 ENV XDG_CACHE_HOME=/var/cache/tessera
+ENV TESSERA_DAWN=/opt/tessera/libwebgpu_dawn.so
 ENV NVIDIA_DRIVER_CAPABILITIES=graphics,utility
 USER 10001
 WORKDIR /work

@@ -64,7 +64,7 @@ var allowed = map[string][]string{
 	// Devices.
 	"gpu":                    {"gpu/internal/browser", "gpu/internal/dawn", "gpu/internal/driver", "gpu/internal/diskcache"},
 	"gpu/internal/browser":   {"gpu/internal/driver"},
-	"gpu/internal/dawn":      {"gpu/internal/driver", "gpu/internal/diskcache"},
+	"gpu/internal/dawn":      {"gpu/internal/driver", "gpu/internal/diskcache", "temporary"},
 	"gpu/internal/diskcache": {"temporary"},
 	"gpu/internal/driver":    {},
 	// Files.

@@ -13,13 +13,19 @@ import { frame, unframe } from './protocol.js';
  * @property {(why: string) => void} closed set by the engine
  */
 
+/** Bundlers find a worker only where its address and its options are literal. */
+const workers = {
+  'tessera': () => new Worker(new URL('./worker.js', import.meta.url), { type: 'module', name: 'tessera' }),
+  'tessera-all': () => new Worker(new URL('./worker.js', import.meta.url), { type: 'module', name: 'tessera-all' }),
+};
+
 /**
  * @param {{worker?: string|URL}} options
  * @param {'tessera'|'tessera-all'} name of the engine, which worker.js loads
  * @returns {Channel}
  */
 export function workerChannel(options, name) {
-  const worker = new Worker(options.worker ?? new URL('worker.js', import.meta.url), { type: 'module', name });
+  const worker = options.worker ? new Worker(options.worker, { type: 'module', name }) : workers[name]();
   /** @type {Channel} */
   const channel = {
     send(header, payload) {

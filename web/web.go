@@ -15,7 +15,7 @@ import (
 var files embed.FS
 
 // ErrNotBuilt: the program was built without the page.
-var ErrNotBuilt = errors.New("web: the page is not part of this program: run `make web`, then build again")
+var ErrNotBuilt = errors.New("web: the page is not part of this program: released ones have it; in a checkout run tools/web.sh, then build again")
 
 // Page is the page's folder: index.html and all that it needs.
 func Page() (fs.FS, error) {

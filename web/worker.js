@@ -62,7 +62,8 @@ self.onmessage = ({ data }) => {
  * files; a host that has a way of its own with .gz gives it unpacked.
  */
 async function fetchEngine() {
-  const url = new URL(`${self.name}.wasm.gz`, import.meta.url);
+  // each is literal, as bundlers want it
+  const url = self.name === 'tessera-all' ? new URL('./tessera-all.wasm.gz', import.meta.url) : new URL('./tessera.wasm.gz', import.meta.url);
   const response = await fetch(url);
   if (!response.ok || !response.body) throw new Error(`${url}: ${response.status} ${response.statusText}`);
   const reader = response.body.getReader();

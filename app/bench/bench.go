@@ -138,7 +138,7 @@ func (r *Report) compare() {
 // dawn names a library without saying whose machine it is on.
 func dawn(path string) string {
 	name, folder := filepath.Base(path), filepath.Base(filepath.Dir(path))
-	if regexp.MustCompile(`^dawn-[0-9-]+$`).MatchString(folder) {
+	if regexp.MustCompile(`^dawn-[0-9a-f-]+$`).MatchString(folder) {
 		return folder + "/" + name
 	}
 	return name

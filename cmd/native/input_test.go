@@ -275,7 +275,7 @@ func TestNoDevice(t *testing.T) {
 	in := "decode -m " + tiny + " " + latentFile(t, 16, 1, 2, 2) + " -o OUT.npy "
 	refuse(t, []refusal{
 		{name: "no Dawn", args: in, code: job.ExitDevice, want: "/nonexistent", env: []string{"TESSERA_DAWN=/nonexistent"}},
-		{name: "no Dawn, the way to one", args: in, code: job.ExitDevice, want: onWindows("unpack", "make deps"), env: []string{"TESSERA_DAWN=/nonexistent"}},
+		{name: "no Dawn, the way to one", args: in, code: job.ExitDevice, want: "tools/deps.sh", env: []string{"TESSERA_DAWN=/nonexistent"}},
 		{name: "no Dawn by flag", args: in + "--dawn=/none.so", code: job.ExitDevice, want: "/none.so"},
 		{name: "not Dawn", args: in + "--dawn=" + tiny, code: job.ExitDevice, want: "does not load"},
 		{name: "devices", args: "devices --dawn=/none.so", code: job.ExitDevice, want: "/none.so"},

@@ -3,6 +3,8 @@ package main
 import (
 	"runtime"
 	"runtime/debug"
+	"slices"
+	"strings"
 
 	"github.com/alecthomas/kong"
 
@@ -10,8 +12,8 @@ import (
 	"tessera/app/terminal"
 )
 
-// version is stamped by tools/dist.sh, with -ldflags -X.
-var version string
+// tools/dist stamps both with -ldflags -X.
+var version, commit string
 
 // versionFlag prints the version and ends the program.
 type versionFlag bool
@@ -24,7 +26,7 @@ func (versionFlag) BeforeReset(t *terminal.Terminal, k *kong.Kong) error {
 			return err
 		}
 	} else {
-		t.Say("tessera %s (%s, %s)", v.Version, v.System, v.Go)
+		t.Say("tessera %s (%s)", v.Version, strings.Join(slices.DeleteFunc([]string{v.Commit, v.System, v.Go}, func(s string) bool { return s == "" }), ", "))
 	}
 	k.Exit(job.ExitDone)
 	return nil
@@ -33,14 +35,15 @@ func (versionFlag) BeforeReset(t *terminal.Terminal, k *kong.Kong) error {
 // build tells which program this is.
 type build struct {
 	Version string `json:"version"`
-	System  string `json:"system"` // GOOS/GOARCH
+	Commit  string `json:"commit,omitempty"` // where the version does not name it
+	System  string `json:"system"`           // GOOS/GOARCH
 	Go      string `json:"go"`
 }
 
 // programVersion is the stamped version, else what the Go tool knows of the
 // checkout.
 func programVersion() build {
-	b := build{version, runtime.GOOS + "/" + runtime.GOARCH, runtime.Version()}
+	b := build{version, commit, runtime.GOOS + "/" + runtime.GOARCH, runtime.Version()}
 	if b.Version != "" {
 		return b
 	}

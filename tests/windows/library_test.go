@@ -38,14 +38,34 @@ func (d devices) taken() string {
 	return "none"
 }
 
+// unpacked is the folder that the program unpacks its libraries into.
+func (w wine) unpacked(t *testing.T) string {
+	t.Helper()
+	found, _ := filepath.Glob(filepath.Join(w.drive, "users/*/AppData/Local/tessera/dawn/dawn-*"))
+	require.Len(t, found, 1)
+	return found[0]
+}
+
+// apart copies those libraries into a folder by themselves.
+func (p program) apart(t *testing.T) string {
+	t.Helper()
+	p.devices(t)
+	dir := filepath.Join(p.drive, "apart")
+	require.NoError(t, os.RemoveAll(dir))
+	require.NoError(t, os.CopyFS(dir, os.DirFS(p.unpacked(t))))
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
 // Direct3D 12 comes first; without it Vulkan is taken, and the reason is told.
 func TestBackends(t *testing.T) {
 	w := setUp(t)
 	p := w.unpack(t, "windows-amd64", w.drive)
 	d := p.devices(t)
+	own := p.windows(filepath.Join(w.unpacked(t), "webgpu_wrapper.dll"))
 	assert.Equal(t, "d3d12", d.taken())
 	assert.Len(t, d.Devices, 2)
-	assert.Equal(t, p.windows("webgpu_wrapper.dll"), d.Library)
+	assert.Equal(t, own, d.Library)
 	assert.Equal(t, "windows/amd64", d.System)
 	assert.Empty(t, d.Passed)
 	d = p.devices(t, "TESSERA_BACKEND=vulkan")
@@ -53,15 +73,25 @@ func TestBackends(t *testing.T) {
 	assert.Len(t, d.Devices, 1, "with Vulkan asked for")
 	for _, file := range []string{"dxil.dll", "dxcompiler.dll"} {
 		t.Run(file, func(t *testing.T) {
-			p.hide(t, file)
-			d := p.devices(t)
+			apart := p.apart(t)
+			missing := filepath.Join(apart, file)
+			require.NoError(t, os.Remove(missing))
+			named := "TESSERA_DAWN=" + p.windows(filepath.Join(apart, "webgpu_wrapper.dll"))
+			d := p.devices(t, named)
 			assert.Equal(t, "vulkan", d.taken())
 			if assert.Len(t, d.Passed, 1) {
-				assert.Contains(t, d.Passed[0], "d3d12: "+p.windows(file)+" is missing")
+				assert.Contains(t, d.Passed[0], "d3d12: "+p.windows(missing)+" is missing")
 			}
-			p.run(t, nil, "devices", "--backend", "d3d12").want(t, 4, file+" is missing", "unpack the whole archive")
+			p.run(t, []string{named}, "devices", "--backend", "d3d12").want(t, 4, file+" is missing", "beside Dawn's library")
 		})
 	}
+	t.Run("damaged", func(t *testing.T) {
+		file := filepath.Join(w.unpacked(t), "dxil.dll")
+		require.NoError(t, os.WriteFile(file, []byte("damaged"), 0o666))
+		d := p.devices(t)
+		require.Equal(t, own, d.Library)
+		require.Equal(t, "d3d12", d.taken())
+	})
 	t.Run("a device fails to open", func(t *testing.T) { // Wine's own Direct3D does, without the library for tests
 		d := p.devices(t, "WINEDLLOVERRIDES=d3d12=b")
 		require.Equal(t, "vulkan", d.taken())
@@ -74,44 +104,35 @@ func TestBackends(t *testing.T) {
 	})
 }
 
-// Libraries come from the program's folder and from nowhere else.
+// Libraries come from inside the program, or from where the user says, and from nowhere
+// else.
 func TestLibraries(t *testing.T) {
 	w := setUp(t)
 	p := w.unpack(t, "windows-amd64", w.drive)
-	t.Run("newer beside", func(t *testing.T) {
-		// That build of Dawn finds no compiler in a folder with such letters.
-		plain := filepath.Join(w.drive, "plain")
-		require.NoError(t, os.CopyFS(plain, os.DirFS(p.dir)))
-		defer os.RemoveAll(plain)
-		p := program{w, plain}
-		data, err := os.ReadFile(w.newer)
-		require.NoError(t, err)
-		newer := filepath.Join(p.dir, "webgpu_dawn.dll")
-		require.NoError(t, os.WriteFile(newer, data, 0o666))
-		defer os.Remove(newer)
-		d := p.devices(t)
-		assert.Equal(t, p.windows("webgpu_dawn.dll"), d.Library)
+	t.Run("newer", func(t *testing.T) {
+		newer := filepath.Join(p.apart(t), "webgpu_dawn.dll")
+		copyFile(t, w.newer, newer)
+		d := p.devices(t, "TESSERA_DAWN="+p.windows(newer))
+		assert.Equal(t, p.windows(newer), d.Library)
 		assert.Equal(t, "d3d12", d.taken())
 		require.NoError(t, os.WriteFile(newer, []byte("damaged"), 0o666))
-		d = p.devices(t)
-		assert.Equal(t, p.windows("webgpu_wrapper.dll"), d.Library)
-		require.Len(t, d.Passed, 1)
-		assert.Contains(t, d.Passed[0], "webgpu_dawn.dll: does not load")
+		p.run(t, nil, "devices", "--dawn", p.windows(newer)).want(t, 4, "webgpu_dawn.dll", "does not load")
 	})
 	t.Run("planted", func(t *testing.T) {
 		planted := filepath.Join(w.drive, "planted")
 		require.NoError(t, os.MkdirAll(planted, 0o777))
 		defer os.RemoveAll(planted)
-		names := []string{"webgpu_wrapper.dll", "dxil.dll", "dxcompiler.dll"}
-		for _, name := range names {
-			p.hide(t, name)
-			copyFile(t, filepath.Join(p.dir, name+".away"), filepath.Join(planted, name))
+		for _, name := range []string{"webgpu_dawn.dll", "webgpu_wrapper.dll", "dxil.dll", "dxcompiler.dll", "vulkan-1.dll", "msvcp140.dll"} {
+			for _, dir := range []string{planted, p.dir} {
+				require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte("planted"), 0o666))
+			}
 		}
-		line := []string{"env", `WINEPATH=C:\planted`, "wine", p.windows("tessera.exe"), "devices"}
-		o := w.start(t, planted, line)
-		o.want(t, 4, "no usable WebGPU library", p.windows("webgpu_wrapper.dll"), "not there", "unpack all of that into one folder")
-		assert.NotContains(t, o.stderr, `C:\planted`, "looked elsewhere")
-		require.NoError(t, os.Rename(filepath.Join(p.dir, names[0]+".away"), filepath.Join(p.dir, names[0])))
-		w.start(t, planted, append(line, "--backend", "d3d12")).want(t, 4, "dxil.dll is missing")
+		o := w.start(t, planted, []string{"env", `WINEPATH=C:\planted`, "wine", p.windows("tessera.exe"), "devices", "--json"})
+		o.want(t, 0)
+		var d devices
+		o.decode(t, &d)
+		assert.Equal(t, p.windows(filepath.Join(w.unpacked(t), "webgpu_wrapper.dll")), d.Library)
+		assert.Len(t, d.Devices, 2)
+		assert.Empty(t, d.Passed)
 	})
 }

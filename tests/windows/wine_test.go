@@ -120,14 +120,6 @@ func (p program) windows(name string) string {
 	return `C:\` + strings.ReplaceAll(rel, "/", `\`)
 }
 
-// hide takes a file out of the program's folder until the test ends.
-func (p program) hide(t *testing.T, name string) {
-	t.Helper()
-	path := filepath.Join(p.dir, name)
-	require.NoError(t, os.Rename(path, path+".away"))
-	t.Cleanup(func() { os.Rename(path+".away", path) })
-}
-
 // want fails unless the run ended with code and said all words.
 func (o outcome) want(t *testing.T, code int, words ...string) {
 	t.Helper()

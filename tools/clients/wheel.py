@@ -6,6 +6,7 @@
 import os
 import subprocess
 import sys
+import sysconfig
 from importlib.metadata import distribution
 
 import numpy
@@ -17,6 +18,11 @@ common = ["--precision", "f32", "--no-tune"]
 own = find()
 assert "site-packages" in own, own
 there = subprocess.run([own, "--version"], capture_output=True, text=True, check=True).stdout.strip()
+scripts = sysconfig.get_path("scripts")
+for command in [f"{scripts}/tessera"], [f"{scripts}/tessera-vae"], [sys.executable, "-m", "tessera_vae"]:
+    assert subprocess.run([*command, "--version"], capture_output=True, text=True, check=True).stdout.strip() == there, command
+assert subprocess.run([f"{scripts}/tessera", "decode", "--none"], capture_output=True).returncode == 2
+assert tessera_vae.__version__ == distribution("tessera-vae").version
 files = distribution("tessera-vae").files
 assert all(f.locate().exists() for f in files) and any("licenses/dawn.txt" in str(f) for f in files)
 z = numpy.random.default_rng(7).standard_normal((1, 16, 2, 2, 3), numpy.float32)

@@ -4,6 +4,8 @@ import (
 	"archive/zip"
 	"bytes"
 	"compress/flate"
+	"crypto/sha256"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -44,11 +46,6 @@ func (j *job) archive(p platform, name string) ([]byte, error) {
 			return nil, err
 		}
 	}
-	for _, l := range p.libraries {
-		if err := add(files, filepath.Join(j.libraries, l), filepath.Base(l)); err != nil {
-			return nil, err
-		}
-	}
 	if p.os == "windows" {
 		for _, f := range []string{"windows.md", "windows.tr.md"} {
 			if err := add(files, "docs/"+f, "docs/"+f); err != nil {
@@ -76,20 +73,66 @@ func add(files map[string]entry, from, to string) error {
 	return err
 }
 
-// build compiles the program. Neither the folder nor the state of the checkout
-// leaves a trace in it.
+// build compiles the program, with the libraries inside. Neither the folder nor the
+// state of the checkout leaves a trace in it.
 func (j *job) build(p platform) (string, error) {
 	program := filepath.Join(j.scratch, p.os+"-"+p.arch, "tessera")
 	if p.os == "windows" {
 		program += ".exe"
 	}
-	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false",
-		"-ldflags", "-s -w -buildid= -X main.version="+j.version, "-o", program, "./cmd/native")
+	if _, err := os.Stat(program); err == nil { // for the archive, and now for the wheel
+		return program, nil
+	}
+	args := []string{"build", "-trimpath", "-buildvcs=false",
+		"-ldflags", "-s -w -buildid= -X main.version=" + j.version + " -X main.commit=" + j.commit[:min(len(j.commit), 12)], "-o", program}
+	if len(p.libraries) > 0 {
+		overlay, err := j.bundle(p)
+		if err != nil {
+			return "", err
+		}
+		args = append(args, "-tags", "bundle", "-overlay", overlay)
+	}
+	cmd := exec.Command("go", append(args, "./cmd/native")...)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOOS="+p.os, "GOARCH="+p.arch, "GOAMD64=v1", "GOARM64=v8.0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("go build: %w\n%s", err, out)
 	}
 	return program, nil
+}
+
+// bundle packs p's libraries as package dawn wants them and returns an overlay for the
+// go command that puts them into its folder.
+func (j *job) bundle(p platform) (overlay string, err error) {
+	files, sum := map[string]entry{}, sha256.New()
+	for _, l := range p.libraries {
+		name := filepath.Base(l)
+		if err := add(files, filepath.Join(j.libraries, l), name); err != nil {
+			return "", err
+		}
+		fmt.Fprintf(sum, "%s %d\n", name, len(files[name].data))
+		sum.Write(files[name].data)
+	}
+	data, err := j.pack(fmt.Sprintf("dawn-%x", sum.Sum(nil)[:8]), files)
+	if err != nil {
+		return "", err
+	}
+	packed, err := filepath.Abs(filepath.Join(j.scratch, p.os+"-"+p.arch+".zip"))
+	if err != nil {
+		return "", err
+	}
+	if err := os.WriteFile(packed, data, 0o666); err != nil {
+		return "", err
+	}
+	place, err := filepath.Abs("gpu/internal/dawn/bundle.zip")
+	if err != nil {
+		return "", err
+	}
+	text, err := json.Marshal(map[string]any{"Replace": map[string]string{place: packed}})
+	if err != nil {
+		return "", err
+	}
+	overlay = packed + ".json"
+	return overlay, os.WriteFile(overlay, text, 0o666)
 }
 
 // pack writes the zip: sorted names, one date, fixed modes.

@@ -12,14 +12,10 @@ import (
 
 // licences adds the licence of everything that is in p's archive.
 func (j *job) licences(p platform, files map[string]entry) error {
-	root, err := output("go", "env", "GOROOT")
-	if err != nil {
+	if err := modules([]string{"GOOS=" + p.os, "GOARCH=" + p.arch}, "./cmd/native", files); err != nil {
 		return err
 	}
-	if err := gather(files, "licenses/go.txt", "The Go standard library and runtime", strings.TrimSpace(root)); err != nil {
-		return err
-	}
-	if err := modules(p, files); err != nil {
+	if err := j.engineLicences(files); err != nil {
 		return err
 	}
 	if err := add(files, "web/dist/vendor/mediabunny.LICENSE", "licenses/mediabunny.txt"); err != nil {
@@ -53,7 +49,7 @@ func (j *job) licences(p platform, files map[string]entry) error {
 }
 
 // microsoft tells of the libraries that are Microsoft's.
-const microsoft = `These libraries beside the program are Microsoft's, unchanged as published:
+const microsoft = `These libraries inside the program are Microsoft's, unchanged as published:
 
 dxcompiler.dll      DirectX Shader Compiler 1.8.2502.8, built by Microsoft from the
                     sources at github.com/microsoft/DirectXShaderCompiler, which are
@@ -77,28 +73,47 @@ None of them is under Tessera's licence. They may not be modified, taken
 apart, or used apart from a program for Windows.
 `
 
-// modules adds the licences of the Go modules that the program and the page's
-// engine are made of, and of what those modules took in from elsewhere.
-func modules(p platform, files map[string]entry) error {
+// engineLicences adds those of the page's engine and of Go.
+func (j *job) engineLicences(files map[string]entry) error {
+	root, err := output("go", "env", "GOROOT")
+	if err != nil {
+		return err
+	}
+	if err := gather(files, "licenses/go.txt", "The Go standard library and runtime", strings.TrimSpace(root)); err != nil {
+		return err
+	}
+	return modules([]string{"GOOS=js", "GOARCH=wasm"}, "./cmd/wasm", files)
+}
+
+// modules adds the licences of the Go modules that a program is made of, and of what
+// those modules took in from elsewhere.
+func modules(env []string, pkg string, files map[string]entry) error {
 	const format = `{{$of := .Dir}}{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}}	{{.Dir}}	{{$of}}{{end}}{{end}}`
-	for _, target := range []struct{ os, arch, pkg string }{{p.os, p.arch, "./cmd/native"}, {"js", "wasm", "./cmd/wasm"}} {
-		cmd := exec.Command("go", "list", "-deps", "-f", format, target.pkg)
-		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+target.os, "GOARCH="+target.arch)
-		out, err := cmd.Output()
-		if err != nil {
-			return fmt.Errorf("go list: %w", err)
+	out, err := listed(env, format, pkg)
+	if err != nil {
+		return err
+	}
+	for line := range strings.Lines(out) {
+		fields := strings.Split(strings.TrimSpace(line), "\t")
+		if len(fields) < 3 {
+			continue
 		}
-		for line := range strings.Lines(string(out)) {
-			fields := strings.Split(strings.TrimSpace(line), "\t")
-			if len(fields) < 3 {
-				continue
-			}
-			if err := licencesOf(files, fields[0], fields[1], fields[2]); err != nil {
-				return err
-			}
+		if err := licencesOf(files, fields[0], fields[1], fields[2]); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// listed is what go list says of a package and all that it imports.
+func listed(env []string, format, pkg string) (string, error) {
+	cmd := exec.Command("go", "list", "-deps", "-f", format, pkg)
+	cmd.Env = append(append(os.Environ(), "CGO_ENABLED=0"), env...)
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("go list: %w", err)
+	}
+	return string(out), nil
 }
 
 // licencesOf adds a module's licences, and those in the folders between it and one

@@ -1,7 +1,9 @@
 // Command dist writes the archives that people download: for each platform a
-// zip with the program, the Dawn library, the licences of all that is in it, a
-// short README, the demo clip and the small model; where it has that library a
-// wheel of the Python package, too; and beside them SHA256SUMS.
+// zip with the program, which has the Dawn library inside, the licences of all that is
+// in it, a short README, the demo clip and the small model; where it has that library a
+// wheel of the Python package, too; and beside them SHA256SUMS. For all platforms it
+// adds the npm package, a bill of materials, the context of the container's image, and manifests for
+// winget, Scoop and Homebrew.
 // The same commit gives the same bytes. tools/dist.sh runs it.
 package main
 
@@ -18,17 +20,20 @@ import (
 
 // job is one run.
 type job struct {
-	version   string
-	date      time.Time // of all files
-	libraries string    // folder that tools/deps.sh --dist filled
-	scratch   string    // folder for the programs
-	out       string
+	version    string
+	commit     string
+	repository string    // where it is published, such as github.com/OWNER/tessera
+	date       time.Time // of all files
+	libraries  string    // folder that tools/deps.sh --dist filled
+	npm        string    // folder that tools/npm.sh filled
+	scratch    string    // folder for the programs
+	out        string
 }
 
 // platform is a pair of GOOS and GOARCH, and where Dawn comes from.
 type platform struct {
 	os, arch  string
-	libraries []string // below job.libraries, put beside the program
+	libraries []string // below job.libraries, put inside the program
 	without   string   // what to tell where there is none
 	wheel     string   // the tag of the Python package's; "" for none
 }
@@ -53,8 +58,11 @@ func main() {
 	j := &job{}
 	var date int64
 	flag.StringVar(&j.version, "version", "", "version to stamp")
+	flag.StringVar(&j.commit, "commit", "", "commit to stamp")
+	flag.StringVar(&j.repository, "repository", "", "where it is published, such as github.com/OWNER/tessera")
 	flag.Int64Var(&date, "date", 0, "date of all files, in seconds since 1970")
 	flag.StringVar(&j.libraries, "libraries", "build/dist/libraries", "folder that tools/deps.sh --dist filled")
+	flag.StringVar(&j.npm, "npm", "build/npm", "folder that tools/npm.sh filled")
 	flag.StringVar(&j.out, "o", "build/dist", "folder for the archives")
 	flag.Parse()
 	j.date = time.Unix(date, 0).UTC()
@@ -67,8 +75,8 @@ func main() {
 // run writes the archives of the platforms named, such as windows/amd64; of
 // all where none is.
 func (j *job) run(only []string) error {
-	if j.version == "" || j.date.Unix() == 0 {
-		return fmt.Errorf("-version and -date are needed")
+	if j.version == "" || j.commit == "" || j.repository == "" || j.date.Unix() == 0 {
+		return fmt.Errorf("-version, -commit, -repository and -date are needed")
 	}
 	var err error
 	if j.scratch, err = os.MkdirTemp("", "tessera-dist-*"); err != nil {
@@ -78,7 +86,8 @@ func (j *job) run(only []string) error {
 	if err := os.MkdirAll(j.out, 0o777); err != nil {
 		return err
 	}
-	var sums strings.Builder
+	var programs []string
+	archives := map[string]download{}
 	for _, p := range platforms {
 		if len(only) > 0 && !slices.Contains(only, p.os+"/"+p.arch) {
 			continue
@@ -88,31 +97,104 @@ func (j *job) run(only []string) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		if err := j.write(name+".zip", data, &sums); err != nil {
+		archives[p.os+"/"+p.arch] = download{name + ".zip", data}
+		if err := j.write(name+".zip", data); err != nil {
 			return err
 		}
+		program, err := j.build(p)
+		if err != nil {
+			return err
+		}
+		programs = append(programs, program)
 		if p.wheel == "" {
 			continue
 		}
 		if name, data, err = j.wheel(p); err != nil {
 			return fmt.Errorf("a wheel for %s: %w", p.wheel, err)
 		}
-		if err := j.write(name, data, &sums); err != nil {
+		if err := j.write(name, data); err != nil {
 			return err
 		}
 	}
-	if sums.Len() == 0 {
+	if len(archives) == 0 {
 		return fmt.Errorf("no platform %s", strings.Join(only, ", "))
 	}
-	return os.WriteFile(filepath.Join(j.out, "SHA256SUMS"), []byte(sums.String()), 0o666)
+	if len(only) == 0 {
+		if err := j.release(programs, archives); err != nil {
+			return err
+		}
+	}
+	return j.sums()
 }
 
-// write writes a file for people and its sum.
-func (j *job) write(name string, data []byte, sums *strings.Builder) error {
-	if err := os.WriteFile(filepath.Join(j.out, name), data, 0o666); err != nil {
+// release writes what only a release of all platforms has.
+func (j *job) release(programs []string, archives map[string]download) error {
+	data, err := j.sbom(programs, platforms)
+	if err != nil {
+		return fmt.Errorf("the bill of materials: %w", err)
+	}
+	if err := j.write("tessera-"+j.version+".cdx.json", data); err != nil {
 		return err
 	}
-	fmt.Fprintf(sums, "%x  %s\n", sha256.Sum256(data), name)
-	fmt.Printf("dist: %s, %.1f MB\n", name, float64(len(data))/1e6)
+	if data, err = j.container(archives["linux/amd64"]); err != nil {
+		return fmt.Errorf("the container's context: %w", err)
+	}
+	if err := j.write("tessera-"+j.version+"-container.tar.gz", data); err != nil {
+		return err
+	}
+	name, data, err := j.npmPackage()
+	if err != nil {
+		return fmt.Errorf("the npm package: %w", err)
+	}
+	if err := j.write(name, data); err != nil {
+		return err
+	}
+	for name, data := range j.manifests(archives) {
+		if err := j.write(filepath.Join("manifests", name), data); err != nil {
+			return err
+		}
+	}
 	return nil
 }
+
+// addresses are those of the project, and what they are.
+func (j *job) addresses() [][2]string {
+	home := "https://" + j.repository
+	return [][2]string{
+		{"Homepage", home}, {"Documentation", home + "/tree/main/docs"}, {"Changelog", home + "/blob/main/CHANGELOG.md"},
+		{"Issues", home + "/issues"}, {"Commit", home + "/commit/" + j.commit},
+	}
+}
+
+// write writes a file for people.
+func (j *job) write(name string, data []byte) error {
+	file := filepath.Join(j.out, name)
+	if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
+		return err
+	}
+	fmt.Printf("dist: %s, %.1f MB\n", name, float64(len(data))/1e6)
+	return os.WriteFile(file, data, 0o666)
+}
+
+// sums writes the checksums of all files that are to be published: the folder has those
+// that tools/dist.sh made before, too.
+func (j *job) sums() error {
+	list, err := os.ReadDir(j.out)
+	if err != nil {
+		return err
+	}
+	var sums strings.Builder
+	for _, f := range list {
+		if !f.Type().IsRegular() || f.Name() == sumsFile {
+			continue
+		}
+		data, err := os.ReadFile(filepath.Join(j.out, f.Name()))
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(&sums, "%x  %s\n", sha256.Sum256(data), f.Name())
+	}
+	return os.WriteFile(filepath.Join(j.out, sumsFile), []byte(sums.String()), 0o666)
+}
+
+const sumsFile = "SHA256SUMS"

@@ -13,8 +13,8 @@ func (j *job) readme(p platform) []byte {
 	}
 	text := fmt.Sprintf("Tessera %s, %s on %s\n\n", j.version, systems[p.os], p.arch)
 	text += `Encodes video to latents and decodes latents to video with the VAEs of video
-generators, on any GPU. Nothing has to be installed: keep the files of this folder
-together and run the program in a terminal.
+generators, on any GPU. Nothing has to be installed: run the program in a terminal.
+It may be moved anywhere by itself.
 
 `
 	if p.without != "" {
@@ -40,7 +40,7 @@ onto tessera.exe together with its model is decoded beside itself.
 	case "linux":
 		text += "A Vulkan driver is needed; Mesa's lavapipe, which computes on the processor, will do.\n\n"
 	case "darwin":
-		text += "If macOS refuses to run it: xattr -d com.apple.quarantine tessera *.dylib\n\n"
+		text += "If macOS refuses to run it: xattr -d com.apple.quarantine tessera\n\n"
 	}
 	text += `Tessera is under the Apache License 2.0 (LICENSE.txt), the small model under
 CC-BY-4.0 with the credits in demo/README.md; licenses has the licences of all else

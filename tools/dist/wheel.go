@@ -16,6 +16,9 @@ import (
 // python is the package that wheels are of.
 const python = "integrations/python"
 
+// versionFile is where it says its version.
+const versionFile = "src/tessera_vae/_version.py"
+
 // wheel is the Python package with the program and the Dawn library in it, by the
 // names that pip wants, and the wheel's own name.
 func (j *job) wheel(p platform) (name string, data []byte, err error) {
@@ -24,7 +27,11 @@ func (j *job) wheel(p platform) (name string, data []byte, err error) {
 		return "", nil, err
 	}
 	project := string(text)
-	version := pythonVersion(j.version, value(project, "version"))
+	said, err := os.ReadFile(filepath.Join(python, versionFile))
+	if err != nil {
+		return "", nil, err
+	}
+	version := pythonVersion(j.version, value(string(said), "__version__"))
 	files, err := j.wheelFiles(p, "tessera_vae-"+version+".dist-info")
 	if err != nil {
 		return "", nil, err
@@ -39,7 +46,9 @@ func (j *job) wheel(p platform) (name string, data []byte, err error) {
 	if err != nil {
 		return "", nil, err
 	}
-	files[info+"METADATA"] = entry{data: metadata(project, version, licences, string(readme))}
+	files["tessera_vae/_version.py"] = entry{data: fmt.Appendf(nil, "__version__ = %q\n", version)}
+	files[info+"METADATA"] = entry{data: metadata(project, version, j.addresses(), licences, string(readme))}
+	files[info+"entry_points.txt"] = entry{data: []byte("[console_scripts]\ntessera = tessera_vae.__main__:main\ntessera-vae = tessera_vae.__main__:main\n")}
 	files[info+"WHEEL"] = entry{data: []byte("Wheel-Version: 1.0\nGenerator: tessera\nRoot-Is-Purelib: false\nTag: py3-none-" + p.wheel + "\n")}
 	files[info+"RECORD"] = entry{data: record(files, info+"RECORD")}
 	data, err = j.pack("", files)
@@ -54,9 +63,6 @@ func (j *job) wheelFiles(p platform, info string) (map[string]entry, error) {
 	}
 	files := map[string]entry{}
 	from := map[string]string{program: "tessera_vae/bin/" + filepath.Base(program)}
-	for _, l := range p.libraries {
-		from[filepath.Join(j.libraries, l)] = "tessera_vae/bin/" + filepath.Base(l)
-	}
 	sources, err := filepath.Glob(python + "/src/tessera_vae/*.*")
 	if err != nil || len(sources) == 0 {
 		return nil, fmt.Errorf("no sources in %s", python)
@@ -87,13 +93,18 @@ func (j *job) wheelFiles(p platform, info string) (map[string]entry, error) {
 // described are versions as git tells them: a tag, commits since, the last of them.
 var described = regexp.MustCompile(`^v?(\d+(?:\.\d+)*)(?:-(\d+)-g([0-9a-f]+))?(-dirty)?$`)
 
+var (
+	released   = regexp.MustCompile(`^v?(\d+\.\d+\.\d+)$`)
+	separators = regexp.MustCompile(`[^a-zA-Z0-9]+`)
+)
+
 // pythonVersion is a version as Python's packages have them; what names no tag is
 // a commit of the version that the package says.
 func pythonVersion(version, said string) string {
 	m := described.FindStringSubmatch(version)
 	switch {
 	case m == nil:
-		local := regexp.MustCompile(`[^a-zA-Z0-9]+`).ReplaceAllString(version, ".")
+		local := separators.ReplaceAllString(version, ".")
 		return said + "+g" + strings.ToLower(strings.Trim(local, ".")) // no number, which would lose zeros
 	case m[2] == "" && m[4] == "":
 		return m[1]
@@ -125,10 +136,14 @@ func values(project, key string) (all []string) {
 }
 
 // metadata is what pip reads.
-func metadata(project, version string, licences []string, readme string) []byte {
+func metadata(project, version string, addresses [][2]string, licences []string, readme string) []byte {
+	author := regexp.MustCompile(`(?m)^authors = .*name = "(.*?)"`).FindStringSubmatch(project)
 	lines := []string{
 		"Metadata-Version: 2.4", "Name: " + value(project, "name"), "Version: " + version, "Summary: " + value(project, "description"),
-		"License-Expression: Apache-2.0 AND LicenseRef-Bundled",
+		"License-Expression: Apache-2.0 AND LicenseRef-Bundled", "Author: " + author[1],
+	}
+	for _, a := range addresses {
+		lines = append(lines, "Project-URL: "+a[0]+", "+a[1])
 	}
 	for _, l := range licences {
 		lines = append(lines, "License-File: "+l)

@@ -273,7 +273,7 @@ export default {
   'problem.no_webgpu': 'This browser has no WebGPU',
   'problem.no_webgpu.text': 'Tessera computes on the GPU through WebGPU. Recent Chrome and Edge support it, Safari from version 26, Firefox on Windows and macOS. The page must be loaded over https or from localhost.',
   'problem.no_webgpu.native': 'No usable graphics library',
-  'problem.no_webgpu.native.text': 'The native engine found no Dawn library on its machine. “make deps” installs it.',
+  'problem.no_webgpu.native.text': 'The native engine found no Dawn library on its machine. A released program has it inside.',
   'problem.no_adapter': 'No GPU was found',
   'problem.no_adapter.text': 'WebGPU is available but offers no adapter: the driver may be missing, too old or blocked, or hardware acceleration is off in the browser’s settings.',
   'problem.no_f16': 'This GPU has no half-precision arithmetic',

@@ -274,7 +274,7 @@ export default {
   'problem.no_webgpu': 'Bu tarayıcıda WebGPU yok',
   'problem.no_webgpu.text': 'Tessera, ekran kartında WebGPU ile hesaplar. Güncel Chrome ve Edge’de, Safari 26 ve sonrasında, Windows ve macOS’ta Firefox’ta vardır. Sayfa https ya da localhost üzerinden gelmelidir.',
   'problem.no_webgpu.native': 'Kullanılabilir grafik kitaplığı yok',
-  'problem.no_webgpu.native.text': 'Yerel motor kendi makinesinde Dawn kitaplığını bulamadı. “make deps” onu kurar.',
+  'problem.no_webgpu.native.text': 'Yerel motor kendi makinesinde Dawn kitaplığını bulamadı. Yayımlanan programların içinde vardır.',
   'problem.no_adapter': 'Ekran kartı bulunamadı',
   'problem.no_adapter.text': 'WebGPU var ama aygıt sunmuyor: sürücü eksik, eski ya da engellenmiş veya tarayıcı ayarlarında donanım hızlandırma kapatılmış olabilir.',
   'problem.no_f16': 'Bu ekran kartında yarım duyarlıklı aritmetik yok',

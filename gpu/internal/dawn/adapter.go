@@ -112,7 +112,7 @@ func (in *instance) adapters(backend string) ([]*adapter, error) {
 func (in *instance) noAdapter(t uint32, why []string) string {
 	if t == backendD3D12 {
 		if file := missingCompiler(in.path); file != "" {
-			why = []string{file + " is missing: unpack the whole archive of the program into one folder"}
+			why = []string{file + " is missing: it belongs beside Dawn's library"}
 		}
 	}
 	return backendName(t) + ": " + strings.Join(why, ", ")
@@ -120,7 +120,7 @@ func (in *instance) noAdapter(t uint32, why []string) string {
 
 func adviceNoAdapter() string {
 	if runtime.GOOS == "linux" {
-		return "is a Vulkan driver installed? `make deps` installs Mesa's lavapipe, which computes on the processor; VK_DRIVER_FILES, if set, must name a driver's .json file"
+		return "is a Vulkan driver installed? Mesa's package (Debian's mesa-vulkan-drivers, version 23 or later) has one that computes on the processor, too; VK_DRIVER_FILES, if set, must name a driver's .json file"
 	}
 	return "is the graphics driver installed and up to date?"
 }

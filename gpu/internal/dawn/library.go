@@ -29,6 +29,7 @@ type place struct {
 	path  string
 	where string // why there, for the error message
 	named bool   // by the system's search instead of a path
+	own   bool   // the bundle, unpacked below path
 }
 
 // load finds and loads Dawn: the one that the flag or the environment names
@@ -61,15 +62,21 @@ func load(flag string) (*library, error) {
 var errNotThere = errors.New("not there")
 
 func adviceNoLibrary() string {
-	if runtime.GOOS == "windows" {
-		return "it comes in the archive of the program: unpack all of that into one folder"
+	switch {
+	case bundle != "":
+		return "this program has one inside, which it unpacks into the user's folder for caches"
+	case runtime.GOOS == "windows":
+		return "a released program has one inside; in a checkout tools/deps.sh fetches one"
 	}
-	return "`make deps` fetches one"
+	return "put one beside the program; in a checkout tools/deps.sh fetches one"
 }
 
 // load opens the library and tells its API version.
 func (p place) load() (*library, error) {
 	path := p.path
+	if p.own {
+		return loadBundle()
+	}
 	if !p.named {
 		var err error
 		if path, err = filepath.Abs(path); err != nil {
@@ -134,11 +141,17 @@ func names() []string {
 	return []string{"libwebgpu_dawn.so", "libwebgpu_wrapper.so"}
 }
 
-// places lists, in order, beside the executable, the user's cache, the system;
-// on Windows only the first, so that no other program can put a library where
-// this one finds it.
+// places lists, in order, the bundle, beside the executable, the user's cache, the
+// system; on Windows only the first that there is, so that no other program can put a
+// library where this one finds it: a program of one file lies among downloads.
 func places() []place {
 	var list []place
+	if bundle != "" {
+		list = append(list, place{path: names()[0], where: "inside the program", own: true})
+		if runtime.GOOS == "windows" {
+			return list
+		}
+	}
 	if exe, err := os.Executable(); err == nil {
 		if real, err := filepath.EvalSymlinks(exe); err == nil {
 			exe = real

@@ -90,7 +90,7 @@ func TestMissingLibrary(t *testing.T) {
 	exe, _ := os.Executable()
 	drivertest.Wants(t, err, driver.ErrNoLibrary, filepath.Join(filepath.Dir(exe), names()[0]), "beside the program",
 		filepath.Join(cache, "tessera", "dawn", cacheStable, names()[0]), filepath.Join(cache, "tessera", "dawn", cache2025, names()[1]),
-		"the system", "make deps", "TESSERA_DAWN")
+		"the system", "tools/deps.sh", "TESSERA_DAWN")
 
 	absent := filepath.Join(dir, "absent.so")
 	_, err = Open(driver.Options{Adapter: -1, Library: absent})
@@ -112,6 +112,10 @@ func TestSearchOrder(t *testing.T) {
 		want = "beside the program"
 	}
 	require.Equal(t, want, strings.Join(where, ", "))
+
+	bundle = "a zip"
+	t.Cleanup(func() { bundle = "" })
+	require.Equal(t, "inside the program", places()[0].where)
 }
 
 func TestChooseAdapter(t *testing.T) {
@@ -188,7 +192,7 @@ func TestNoAdapter(t *testing.T) {
 		if errors.Is(err, driver.ErrNoLibrary) {
 			testenv.Missing(t, "%v", err)
 		}
-		drivertest.Wants(t, err, driver.ErrNoAdapter, "vulkan", "make deps", "VK_DRIVER_FILES")
+		drivertest.Wants(t, err, driver.ErrNoAdapter, "vulkan", "mesa-vulkan-drivers", "VK_DRIVER_FILES")
 	}
 }
 

@@ -14,13 +14,19 @@ import (
 // one is missing.
 var compilers = []string{"dxil.dll", "dxcompiler.dll"}
 
-// searchOwnFolder makes the process look for libraries beside the program and
-// in System32 and nowhere else, so that none can be planted in the current
-// folder or in PATH. It holds for what Dawn loads by name, too: Direct3D,
-// Vulkan and the compilers.
-var searchOwnFolder = sync.OnceValue(func() error {
-	return windows.SetDefaultDllDirectories(windows.LOAD_LIBRARY_SEARCH_APPLICATION_DIR | windows.LOAD_LIBRARY_SEARCH_SYSTEM32)
-})
+// searched are the folders where the process looks for libraries: beside the program,
+// unless that has its own inside and may lie among downloads, and System32.
+func searched() uintptr {
+	if bundle != "" {
+		return windows.LOAD_LIBRARY_SEARCH_SYSTEM32
+	}
+	return windows.LOAD_LIBRARY_SEARCH_APPLICATION_DIR | windows.LOAD_LIBRARY_SEARCH_SYSTEM32
+}
+
+// searchOwnFolder makes the process look for libraries there and nowhere else, so that
+// none can be planted in the current folder or in PATH. It holds for what Dawn loads by
+// name, too: Direct3D, Vulkan and the compilers.
+var searchOwnFolder = sync.OnceValue(func() error { return windows.SetDefaultDllDirectories(uint32(searched())) })
 
 // openLibrary loads the file at path, which is absolute. What it is linked with
 // may lie beside it, and so may the compilers: they are loaded first, so that
@@ -29,15 +35,14 @@ func openLibrary(path string) (uintptr, error) {
 	if err := searchOwnFolder(); err != nil {
 		return 0, err
 	}
-	for _, name := range compilers {
+	for _, name := range append(compilers, "d3dcompiler_47.dll") { // every Windows has the last one, Wine lacks it
 		_, _ = loadFrom(filepath.Join(filepath.Dir(path), name)) // whether they are there is told later
 	}
 	return loadFrom(path)
 }
 
 func loadFrom(path string) (uintptr, error) {
-	handle, err := windows.LoadLibraryEx(path, 0, windows.LOAD_LIBRARY_SEARCH_DLL_LOAD_DIR|
-		windows.LOAD_LIBRARY_SEARCH_APPLICATION_DIR|windows.LOAD_LIBRARY_SEARCH_SYSTEM32)
+	handle, err := windows.LoadLibraryEx(path, 0, windows.LOAD_LIBRARY_SEARCH_DLL_LOAD_DIR|searched())
 	return uintptr(handle), err
 }
 

@@ -3,7 +3,24 @@
 Start with Server or Program; tessera_vae.diffusers replaces a pipeline's VAE.
 """
 
-from ._client import Config, Server, TesseraError
-from ._program import Program
+from typing import TYPE_CHECKING
 
-__all__ = ["Config", "Program", "Server", "TesseraError"]
+from ._version import __version__
+
+if TYPE_CHECKING:
+    from ._client import Config, Server, TesseraError
+    from ._program import Program
+
+__all__ = ["Config", "Program", "Server", "TesseraError", "__version__"]
+
+
+def __getattr__(name: str) -> object:  # so that the command does not wait for numpy
+    if name == "Program":
+        from . import _program
+
+        return _program.Program
+    if name in __all__:
+        from . import _client
+
+        return getattr(_client, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -16,14 +16,13 @@ from typing import Any
 
 from . import _keeper
 from ._client import Server, TesseraError
+from ._own import name, own
 
 
 def find(program: str = "") -> str:
     """The program: the one named, TESSERA_PROGRAM's, that of this package, or the
     path's."""
-    name = "tessera.exe" if os.name == "nt" else "tessera"
-    own = Path(__file__).with_name("bin") / name
-    for found in (program, os.environ.get("TESSERA_PROGRAM", ""), str(own) if own.is_file() else "", shutil.which(name) or ""):
+    for found in (program, os.environ.get("TESSERA_PROGRAM", ""), own(), shutil.which(name()) or ""):
         if found:
             return found
     raise TesseraError("no tessera program: put it on the PATH, or name it with program= or TESSERA_PROGRAM")

@@ -1,0 +1,125 @@
+//go:build !js
+
+package dawn
+
+import (
+	"archive/zip"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"tessera/temporary"
+)
+
+// bundled matches the folders that bundles are unpacked into.
+var bundled = regexp.MustCompile(`^dawn-[0-9a-f]{16}$`)
+
+// unused is how long a program's bundle stays unpacked after its last start.
+const unused = 30 * 24 * time.Hour
+
+// loadBundle loads the library of the bundle from the user's cache. If that cannot hold
+// it, or may not hold programs, it loads it from a temporary folder.
+func loadBundle() (*library, error) {
+	cache, err := os.UserCacheDir()
+	if err == nil {
+		var l *library
+		if l, err = loadUnpacked(filepath.Join(cache, "tessera", "dawn")); err == nil {
+			return l, nil
+		}
+	}
+	folder, terr := temporary.Mkdir(os.TempDir(), "tessera-dawn", 0o700)
+	if terr != nil {
+		return nil, errors.Join(err, terr)
+	}
+	defer func() {
+		folder.Close()
+		os.RemoveAll(folder.Name()) // the library stays loaded, and on Windows there until a later sweep
+	}()
+	l, terr := loadUnpacked(folder.Name())
+	if terr != nil {
+		return nil, fmt.Errorf("%w; nor from a temporary folder: %w", err, terr)
+	}
+	return l, nil
+}
+
+// loadUnpacked unpacks the bundle into a folder of dir and loads its library.
+func loadUnpacked(dir string) (*library, error) {
+	files, err := zip.NewReader(strings.NewReader(bundle), int64(len(bundle)))
+	if err != nil {
+		return nil, err
+	}
+	library := ""
+	for _, f := range files.File {
+		target := filepath.Join(dir, filepath.FromSlash(f.Name)) // #nosec G305 -- our own
+		if err := unpack(f, target); err != nil {
+			return nil, err
+		}
+		if slices.Contains(names(), path.Base(f.Name)) {
+			library = target
+		}
+	}
+	_ = os.Chtimes(filepath.Dir(library), time.Time{}, time.Now())
+	return place{path: library}.load()
+}
+
+// unpack puts a file of the bundle at target, unless it is there. Several processes may
+// do so at once.
+func unpack(f *zip.File, target string) error {
+	there := func() bool {
+		info, err := os.Lstat(target)
+		return err == nil && info.Mode().IsRegular() && info.Size() == int64(f.UncompressedSize64)
+	}
+	if there() {
+		return nil
+	}
+	dir := filepath.Dir(target)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	temporary.Sweep(dir)
+	removeUnused(filepath.Dir(dir))
+	out, err := temporary.Create(dir, ".dawn", 0o700)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(copyFile(out, f), out.Sync()); err != nil {
+		out.Close()
+		os.Remove(out.Name())
+		return err
+	}
+	if err := temporary.Publish(out, target); err != nil {
+		os.Remove(out.Name())
+		if !there() { // else another process was quicker, and has it open
+			return err
+		}
+	}
+	return nil
+}
+
+// copyFile writes a file of the bundle, whose checksum it verifies.
+func copyFile(to io.Writer, f *zip.File) error {
+	from, err := f.Open()
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	_, err = io.Copy(to, from) // #nosec G110 -- our own
+	return err
+}
+
+// removeUnused removes what other versions of the program unpacked and no longer use.
+func removeUnused(dir string) {
+	list, _ := os.ReadDir(dir)
+	for _, e := range list {
+		if info, err := e.Info(); err == nil && bundled.MatchString(e.Name()) && time.Since(info.ModTime()) > unused {
+			os.RemoveAll(filepath.Join(dir, e.Name()))
+		}
+	}
+}

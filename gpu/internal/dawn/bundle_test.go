@@ -1,0 +1,74 @@
+//go:build !js && !windows
+
+package dawn
+
+import (
+	"archive/zip"
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"tessera/gpu/internal/driver"
+	"tessera/gpu/internal/driver/drivertest"
+	"tessera/tests/testenv"
+)
+
+// A program with the library inside unpacks it once into the user's cache, again if it
+// is damaged there, and for this run alone where there is no such cache. On Windows
+// tests/windows tries it, as a library that is loaded cannot be removed.
+func TestBundle(t *testing.T) {
+	data, err := os.ReadFile(apiVersions()[0].path)
+	if err != nil {
+		testenv.Missing(t, "%v; run tools/deps.sh", err)
+	}
+	const folder = "dawn-0123456789abcdef"
+	var packed bytes.Buffer
+	z := zip.NewWriter(&packed)
+	w, err := z.CreateHeader(&zip.FileHeader{Name: folder + "/" + names()[0], Method: zip.Store})
+	require.NoError(t, err)
+	_, err = w.Write(data)
+	require.NoError(t, err)
+	require.NoError(t, z.Close())
+	bundle = packed.String()
+	dir := t.TempDir()
+	t.Cleanup(func() { bundle = "" })
+	t.Setenv("TESSERA_DAWN", "")
+	t.Setenv("HOME", dir)
+	t.Setenv("XDG_CACHE_HOME", filepath.Join(dir, "cache"))
+	cache, err := os.UserCacheDir()
+	require.NoError(t, err)
+	file := filepath.Join(cache, "tessera", "dawn", folder, names()[0])
+	loaded := func() *library { return drivertest.Must(load(""))(t) }
+
+	old := filepath.Join(cache, "tessera", "dawn", "dawn-fedcba9876543210")
+	others := filepath.Join(cache, "tessera", "dawn", cacheStable)
+	for _, dir := range []string{old, others} {
+		require.NoError(t, os.MkdirAll(dir, 0o777))
+		require.NoError(t, os.Chtimes(dir, time.Time{}, time.Now().Add(-unused-time.Hour)))
+	}
+	require.Equal(t, file, loaded().path)
+	require.NoDirExists(t, old, "a version that was not used for long")
+	require.DirExists(t, others, "what tools/deps.sh fetched")
+	first := drivertest.Must(os.Stat(file))(t)
+	loaded()
+	require.True(t, os.SameFile(first, drivertest.Must(os.Stat(file))(t)), "unpacked again")
+
+	require.NoError(t, os.Remove(file))
+	require.NoError(t, os.WriteFile(file, []byte("damaged"), 0o700))
+	require.Equal(t, file, loaded().path)
+	require.Equal(t, data, drivertest.Must(os.ReadFile(file))(t))
+
+	_, err = load(filepath.Join(dir, "other"))
+	drivertest.Wants(t, err, driver.ErrNoLibrary, "named by the option", "not there", "inside")
+
+	temporary := t.TempDir()
+	t.Setenv("TMPDIR", temporary)
+	t.Setenv("HOME", file) // no folder can be made there
+	t.Setenv("XDG_CACHE_HOME", file)
+	require.Equal(t, temporary, filepath.Dir(filepath.Dir(filepath.Dir(loaded().path))))
+	require.Empty(t, drivertest.Must(os.ReadDir(temporary))(t), "left")
+}

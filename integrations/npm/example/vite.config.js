@@ -1,0 +1,1 @@
+export default { base: './', optimizeDeps: { exclude: ['tessera-vae'] } };

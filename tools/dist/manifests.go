@@ -1,0 +1,112 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"path"
+	"strings"
+)
+
+// what says what the program is, in package managers' lists.
+const what = "Encode video and pictures to latents and decode latents back, on any GPU"
+
+// plain is the version without the v of its tag, as package managers have it.
+func (j *job) plain() string { return strings.TrimPrefix(j.version, "v") }
+
+// download is where an archive is published.
+func (j *job) download(file string) string {
+	return "https://" + j.repository + "/releases/download/" + j.version + "/" + file
+}
+
+// manifests are the files that package managers want, by their place below manifests/.
+// archives are the platforms' files, such as those of linux/amd64, by name and content.
+func (j *job) manifests(archives map[string]download) map[string][]byte {
+	owner := path.Base(path.Dir(j.repository))
+	win := archives["windows/amd64"]
+	winget := fmt.Sprintf("winget/manifests/%s/%s/Tessera/%s/%s.Tessera", strings.ToLower(owner[:1]), owner, j.plain(), owner)
+	return map[string][]byte{
+		winget + ".yaml":              j.winget(owner, "version", "DefaultLocale: en-US\n"),
+		winget + ".locale.en-US.yaml": j.winget(owner, "defaultLocale", fmt.Sprintf("PackageLocale: en-US\nPublisher: %s\nPackageName: Tessera\nPackageUrl: https://%s\nLicense: Apache-2.0\nShortDescription: %s\nReleaseNotesUrl: https://%s/releases/tag/%s\n", owner, j.repository, what, j.repository, j.version)),
+		winget + ".installer.yaml": j.winget(owner, "installer", fmt.Sprintf(`InstallerType: zip
+NestedInstallerType: portable
+NestedInstallerFiles:
+- RelativeFilePath: %s\tessera.exe
+  PortableCommandAlias: tessera
+Commands:
+- tessera
+Installers:
+- Architecture: x64
+  InstallerUrl: %s
+  InstallerSha256: %s
+`, strings.TrimSuffix(win.name, ".zip"), j.download(win.name), strings.ToUpper(win.sum()))),
+		"scoop/tessera.json":  j.scoop(win),
+		"homebrew/tessera.rb": j.homebrew(archives),
+	}
+}
+
+// download is a file that is published.
+type download struct {
+	name string
+	data []byte
+}
+
+func (d download) sum() string { return fmt.Sprintf("%x", sha256.Sum256(d.data)) }
+
+// winget is one of the three files of a package: its kind, and what only that kind has.
+func (j *job) winget(owner, kind, fields string) []byte {
+	return fmt.Appendf(nil, `# yaml-language-server: $schema=https://aka.ms/winget-manifest.%s.1.6.0.schema.json
+PackageIdentifier: %s.Tessera
+PackageVersion: %s
+%sManifestType: %s
+ManifestVersion: 1.6.0
+`, kind, owner, j.plain(), fields, kind)
+}
+
+// scoop is a manifest of a bucket.
+func (j *job) scoop(win download) []byte {
+	folder := strings.TrimSuffix(win.name, ".zip")
+	newer := func(s string) string { return strings.ReplaceAll(s, j.version, "v$version") }
+	text, _ := json.MarshalIndent(map[string]any{
+		"version": j.plain(), "description": what, "homepage": "https://" + j.repository, "license": "Apache-2.0",
+		"architecture": map[string]any{"64bit": map[string]string{"url": j.download(win.name), "hash": win.sum(), "extract_dir": folder}},
+		"bin":          "tessera.exe",
+		"checkver":     map[string]string{"github": "https://" + j.repository},
+		"autoupdate": map[string]any{
+			"architecture": map[string]any{"64bit": map[string]string{"url": newer(j.download(win.name)), "extract_dir": newer(folder)}},
+			"hash":         map[string]string{"url": "$baseurl/SHA256SUMS"},
+		},
+	}, "", "    ") // no value can fail
+	return append(text, '\n')
+}
+
+// homebrew is a formula of a tap. Archives without Dawn are not in it.
+func (j *job) homebrew(archives map[string]download) []byte {
+	source := func(platform string) string {
+		return fmt.Sprintf("    url %q\n    sha256 %q\n", j.download(archives[platform].name), archives[platform].sum())
+	}
+	return fmt.Appendf(nil, `class Tessera < Formula
+  desc %q
+  homepage "https://%s"
+  version %q
+  license "Apache-2.0"
+
+  on_macos do
+    depends_on arch: :arm64
+%s  end
+
+  on_linux do
+    depends_on arch: :x86_64
+%s  end
+
+  def install
+    bin.install "tessera"
+    pkgshare.install "demo", "licenses"
+  end
+
+  test do
+    assert_match version.to_s, shell_output("#{bin}/tessera --version")
+  end
+end
+`, what, j.repository, j.plain(), source("darwin/arm64"), source("linux/amd64"))
+}
