@@ -451,3 +451,16 @@ func (e *explained) Unwrap() error { return e.error }
 func (m *Model) Speed(ctx context.Context) (float64, error) {
 	return runner.Speed(ctx, m.dev, m.kernels)
 }
+
+// Speed measures the FLOP/s of a device with activations of a precision.
+func Speed(ctx context.Context, dev *gpu.Device, p Precision) (float64, error) {
+	elem, err := p.Elem(dev.Info())
+	if err != nil {
+		return 0, err
+	}
+	set, err := wgsl.NewSet(elem, dev.Info(), nil)
+	if err != nil {
+		return 0, err
+	}
+	return runner.Speed(ctx, dev, engine.Kernels{Activations: set})
+}
