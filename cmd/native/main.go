@@ -121,7 +121,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	ctx, stop := interrupt.Context(&stdout, &stderr)
 	defer stop()
 	out := &terminal.Outlet{Writer: stdout}
-	t := &terminal.Terminal{Stdout: out, Stderr: stderr, JSON: slices.Contains(args, "--json")}
+	t := &terminal.Terminal{Stdout: out, Stderr: stderr, Args: args, JSON: slices.Contains(args, "--json")}
 	a := newApp(ctx, t)
 	if slices.Contains(args, "--progress=json") { // errors of the command line too
 		a.Progress = "json"

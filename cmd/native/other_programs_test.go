@@ -341,7 +341,7 @@ func TestByteOrderMarks(t *testing.T) {
 	cmd.Stdin = strings.NewReader(lines)
 	out, _ := cmd.Output()
 	for name, o := range outcomes(t, string(out)) {
-		assert.Regexp(t, "^media: "+name+`\.mp4: (no such file or directory|File not found\.)$`, o.Error, "the second is Windows'")
+		assert.Regexp(t, "^"+name+`\.mp4: (no such file or directory|File not found\.)$`, o.Error, "the second is Windows'")
 	}
 	assert.Len(t, outcomes(t, string(out)), 2, string(out))
 }
