@@ -3,6 +3,7 @@ package machine
 import (
 	"context"
 	"fmt"
+	"math"
 	"strconv"
 	"time"
 
@@ -13,10 +14,10 @@ import (
 )
 
 // telling is how long a job works at least to tell how quick the adapter is.
-const telling = time.Second
+const telling = 3 * time.Second
 
 // Duration estimates how long a plan of m takes on a, the adapter that o opens: by the last
-// long job of such a network there, else by a convolution, which is measured once. 0 is
+// long jobs of such a network there, else by a convolution, which is measured once. 0 is
 // unknown.
 func Duration(ctx context.Context, o gpu.Options, a gpu.Info, m *vae.Model, precision vae.Precision, stage string, p *vae.Plan) time.Duration {
 	if o.NoCache {
@@ -126,5 +127,9 @@ func (e *Machine) learn(stage string, p *vae.Plan, share float64, took time.Dura
 		return
 	}
 	a := e.Device.Info()
-	store(a, network(e.Model, a, e.precision(), stage), share*float64(p.Cost.FLOPs)/took.Seconds())
+	about, speed := network(e.Model, a, e.precision(), stage), share*float64(p.Cost.FLOPs)/took.Seconds()
+	if old := stored(a, about); old > 0 {
+		speed = math.Sqrt(old * speed) // one job on a busy machine says little
+	}
+	store(a, about, speed)
 }

@@ -90,7 +90,7 @@ type cli struct {
 	Roundtrip roundtripCmd `cmd:"" help:"Encode and decode a video, and measure the loss."`
 	Batch     batchCmd     `cmd:"" help:"Encode or decode many clips with one loaded model."`
 	Info      infoCmd      `cmd:"" help:"Describe a checkpoint, latent or video and its requirements."`
-	Plan      planCmd      `cmd:"" help:"Count the arithmetic and memory of a job, without a device or a checkpoint."`
+	Plan      planCmd      `cmd:"" help:"Count the arithmetic, memory and time of a job, without running it."`
 	Devices   devicesCmd   `cmd:"" help:"List the adapters and mark the default."`
 	Serve     serveCmd     `cmd:"" help:"Serve the page, and an HTTP API for programs."`
 	Demo      demoCmd      `cmd:"" help:"Encode and decode a built-in clip."`
