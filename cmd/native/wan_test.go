@@ -268,7 +268,7 @@ func TestPictures(t *testing.T) {
 		assert.Equal(t, 19, b.Dy(), model)
 	}
 	// .npy keeps no metadata: it warns of what is lost.
-	assert.Contains(t, succeed(t, "encode", "-m", wan22(t), picture, "-o", z).stderr, "padded 1 frames of 32x32, not 1 of 19x30")
+	assert.Contains(t, succeed(t, "encode", "-m", wan22(t), picture, "-o", z).stderr, "padded 1 frames of 32x32, not 1 of 30x19")
 }
 
 // Qwen-Image takes frames as pictures, unless told otherwise; the latent keeps
