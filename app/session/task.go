@@ -361,6 +361,9 @@ func (t *task) watch(stage string) vae.Watch {
 				about("progress", t.r.ID), stage, p.Tile, p.Tiles, p.Middle, p.Slice, p.Slices, p.Frame, p.Frames, p.Done, time.Since(t.begun).Seconds(),
 			}, nil)
 		},
+		Compiling: func(done, all int) {
+			_ = t.s.send(compilingEvent{about("compiling", t.r.ID), done, all}, nil)
+		},
 		Loading: func(loaded, total int64) {
 			_ = t.s.send(loadingEvent{about("loading", t.r.ID), loaded, total}, nil)
 			if loaded == total {
