@@ -26,7 +26,7 @@ import (
 )
 
 type planCmd struct {
-	Model     string       `short:"m" required:"" placeholder:"MODEL" env:"TESSERA_MODEL" help:"${families} as published, qwen-image, sd, sdxl, sd3 or flux, or a checkpoint, of which only the header is read."`
+	Model     string       `short:"m" required:"" placeholder:"MODEL" env:"TESSERA_MODEL" help:"${families} as published, qwen-image, sdxl, or a checkpoint, of which only the header is read."`
 	Op        string       `enum:"decode,encode" default:"decode" help:"decode or encode."`
 	Frames    flags.Frames `default:"1" placeholder:"N" help:"Frames of the video."`
 	Size      flags.Pixels `placeholder:"WxH" help:"Size of the video in pixels, width x height; default 1280x720, of pictures 1024x1024."`
@@ -38,6 +38,8 @@ type planCmd struct {
 	flags.Pictures
 	flags.Shortcuts
 	flags.Tiles
+
+	file terminal.FileName // that is planned for; "": a published model
 }
 
 // Help is shown below the flags.
@@ -180,48 +182,16 @@ func (c *planCmd) expect(a *app, m *vae.Model, p *vae.Plan, r *planned) error {
 	return a.ctx.Err()
 }
 
-// published are models with a family's network, by their usual names without
-// punctuation.
-var published = map[string]struct {
-	family, model string
-	pictures      bool
-}{
-	"qwenimage":   {"wan2.1", "Qwen-Image", true},
-	"qwenimage21": {"qwen2.1", "", false},
-	"sd":          {"kl", "", false},
-	"sdxl":        {"kl", "SDXL", false},
-	"sd3":         {"kl", "Stable Diffusion 3", false},
-	"flux":        {"kl", "FLUX.1", false},
-	"flux1":       {"kl", "FLUX.1", false},
-}
-
-// spelling is a name without what people write differently.
-func spelling(name string) string {
-	return strings.NewReplacer("-", "", "_", "", ".", "", " ", "").Replace(strings.ToLower(name))
-}
-
 // open makes the model of a family's name, else of a file's header.
 func (c *planCmd) open(a *app) (*vae.Model, error) {
 	limits := gpu.DefaultLimits
 	limits.MaxBuffer, limits.MaxBinding = 1<<50, 1<<50
 	adapter := gpu.Info{Type: "discrete", F16: true, Memory: 1 << 50, Limits: limits}
 	settings := vae.Settings{Precision: vae.Precision(c.Precision), As: c.As, Force: true, Kernels: c.KernelSettings()} // what weights make is no matter here
-	for _, family := range vae.Families() {
-		if spelling(c.Model) == spelling(family) {
-			c.Model = family
-			return vae.Published(family, adapter, settings)
-		}
+	if m, err := vae.Published(c.Model, adapter, settings); !errors.Is(err, vae.ErrUnknownModel) {
+		return m, err
 	}
-	if p, known := published[spelling(c.Model)]; known {
-		m, err := vae.Published(p.family, adapter, settings)
-		if err != nil {
-			return nil, err
-		}
-		c.Model = p.family
-		m.Config.Model = cmp.Or(p.model, m.Config.Model)
-		m.Config.Independent = m.Config.Independent || p.pictures
-		return m, nil
-	}
+	c.file = terminal.FileName(c.Model)
 	m, err := interrupt.Await(a.ctx, func() (*vae.Model, error) { return vae.Inspect(c.Model, adapter, settings) })
 	return m, absent(c.Model, err)
 }
@@ -229,7 +199,7 @@ func (c *planCmd) open(a *app) (*vae.Model, error) {
 // absent says of a model that is neither a family nor a file what there is.
 func absent(model string, err error) error {
 	if _, there := os.Stat(model); errors.Is(err, fs.ErrNotExist) && there != nil { // a shard of it may be what isn't there
-		return terminal.Refused("--model=%s: there is no such file, expected a checkpoint or one of %s, qwen-image, sd, sdxl, sd3, flux", model, strings.Join(vae.Families(), ", "))
+		return terminal.Refused("--model=%s: there is no such file, expected a checkpoint or one of %s, qwen-image, sdxl", model, strings.Join(vae.Families(), ", "))
 	}
 	return err
 }
@@ -287,9 +257,7 @@ func (c *planCmd) planned(m *vae.Model, p *vae.Plan) *planned {
 		Peak: p.Bytes(), Weights: p.Weights, Activations: p.Activations, Causal: p.Causal, Canvas: p.Canvas, Transfer: p.Transfer, Spool: p.Spool,
 		Host: p.Host, HostWeights: p.Streamed, HostFree: c.free(p.Host), Moved: p.Moved,
 	}
-	if !slices.Contains(vae.Families(), c.Model) {
-		r.File = terminal.FileName(c.Model)
-	}
+	r.File = c.file
 	if c.Map {
 		for _, l := range p.MemoryMap() {
 			r.Map = append(r.Map, planAllocation(l))
