@@ -152,7 +152,7 @@ func (l Latent) reconcile(spatial, grid, temporal, cycle, batch int, o *Original
 	}
 	if !fits(o.Height, height, grid) || !fits(o.Width, width, grid) {
 		warnings = append(warnings, fmt.Sprintf("metadata says %dx%d pixels, the latent has %dx%d: the metadata is ignored",
-			o.Height, o.Width, height, width))
+			o.Width, o.Height, width, height))
 		o.Height, o.Width = 0, 0
 	}
 	return warnings

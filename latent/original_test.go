@@ -43,7 +43,7 @@ func TestForeignSizes(t *testing.T) {
 	}{
 		"frames":       {Original{Frames: 90, Height: 16}, Original{Height: 16}, "metadata says 90 frames, the latent has 9: the metadata is ignored"},
 		"few frames":   {Original{Frames: 5}, Original{}, "metadata says 5 frames, the latent has 9"},
-		"size":         {Original{Frames: 9, Height: 16, Width: 25}, Original{Frames: 9}, "metadata says 16x25 pixels, the latent has 16x24"},
+		"size":         {Original{Frames: 9, Height: 16, Width: 25}, Original{Frames: 9}, "metadata says 25x16 pixels, the latent has 24x16"},
 		"whole images": {Original{Frames: 4, Images: true}, Original{Images: true}, "metadata says 4 frames, the latent has 3"},
 	} {
 		l := Latent{Channels: 4, Frames: 3, Height: 2, Width: 3, Meta: c.was.Meta(KindLatent)}

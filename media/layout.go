@@ -134,7 +134,7 @@ func unpacking(shape []int, o LatentOptions) (layout, error) {
 		return layout{}, unfit(ErrPacked, "latent has shape %v, expected packed ones [B,N,%d] or [N,%[2]d] for a size", shape, 4*o.Channels)
 	}
 	if n := o.Height / 2 * (o.Width / 2); n != s[1] {
-		return layout{}, unfit(ErrPacked, "packed latents have shape %v, of %d squares of 2x2 cells, but %dx%d cells have %d", shape, s[1], o.Height, o.Width, n)
+		return layout{}, unfit(ErrPacked, "packed latents have shape %v, of %d squares of 2x2 cells, but %dx%d cells have %d", shape, s[1], o.Width, o.Height, n)
 	}
 	y := layout{batch: s[0], channels: s[2] / 4, frames: 1, height: o.Height, width: o.Width, outer: 1}
 	y.unpack = func(data []float32) []float32 { return latent.Unpacked(data, y.channels, y.height, y.width) }

@@ -38,7 +38,7 @@ func LinearDecode(h, w, patch int, o Options) (Linear, error) {
 func LinearEncode(height, width, patch int, o Options) (Linear, error) {
 	factor := o.factor()
 	if height%factor != 0 || width%factor != 0 {
-		return Linear{}, fmt.Errorf("tiling: frame of %dx%d pixels, expected multiples of %d", height, width, factor)
+		return Linear{}, fmt.Errorf("tiling: frame of %dx%d pixels, expected multiples of %d", width, height, factor)
 	}
 	cut := height > o.Tile.H || width > o.Tile.W
 	o.Tile, o.Overlap = Size{o.Tile.H * patch, o.Tile.W * patch}, Size{o.Overlap.H * patch, o.Overlap.W * patch}

@@ -62,7 +62,7 @@ func TestLinearDefaults(t *testing.T) {
 	_, err := LinearDecode(60, 60, 1, Options{Tile: Square(64), Overlap: Square(60)})
 	require.ErrorIs(t, err, ErrOverlap, "no advance")
 	_, err = LinearEncode(20, 16, 1, diffusers)
-	require.ErrorContains(t, err, "20x16 pixels, expected multiples of 8")
+	require.ErrorContains(t, err, "16x20 pixels, expected multiples of 8")
 }
 
 // One band by hand: the weight of a tile starts at 0 and does not reach 1, the
@@ -109,7 +109,7 @@ func TestFactor(t *testing.T) {
 	require.Equal(t, Rect{3, 6, 0, 4}, p.Tiles[1].In)
 	require.Equal(t, Rect{48, 96, 0, 64}, p.Tiles[1].Out)
 	_, err = Encode(24, 32, Options{Factor: 16})
-	require.ErrorContains(t, err, "24x32 pixels, expected multiples of 16")
+	require.ErrorContains(t, err, "32x24 pixels, expected multiples of 16")
 	_, err = Decode(6, 4, Options{Tile: Square(64), Overlap: Square(8), Factor: 16})
 	require.ErrorIs(t, err, ErrOverlap, "an overlap below a cell")
 }

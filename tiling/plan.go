@@ -37,7 +37,7 @@ func Decode(h, w int, o Options) (Plan, error) {
 	}
 	factor := o.factor()
 	if h < 1 || w < 1 || h > maxSide/factor || w > maxSide/factor {
-		return Plan{}, fmt.Errorf("tiling: %w: latent of %dx%d cells, expected 1 to %d per axis", ErrFrame, h, w, maxSide/factor)
+		return Plan{}, fmt.Errorf("tiling: %w: latent of %dx%d cells, expected 1 to %d per axis", ErrFrame, w, h, maxSide/factor)
 	}
 	y, x := o.axes(h, w)
 	// The fade is the overlap as given, even where the tiles overlap by less.
@@ -55,11 +55,11 @@ func Encode(height, width int, o Options) (Plan, error) {
 		return Plan{}, err
 	}
 	if height < 1 || width < 1 || height > maxSide || width > maxSide {
-		return Plan{}, fmt.Errorf("tiling: %w: frame of %dx%d pixels, expected 1 to %d per axis", ErrFrame, height, width, maxSide)
+		return Plan{}, fmt.Errorf("tiling: %w: frame of %dx%d pixels, expected 1 to %d per axis", ErrFrame, width, height, maxSide)
 	}
 	factor := o.factor()
 	if height%factor != 0 || width%factor != 0 {
-		return Plan{}, fmt.Errorf("tiling: frame of %dx%d pixels, expected multiples of %d", height, width, factor)
+		return Plan{}, fmt.Errorf("tiling: frame of %dx%d pixels, expected multiples of %d", width, height, factor)
 	}
 	y, x := o.axes(height/factor, width/factor)
 	y.ramp, x.ramp = y.overlap, x.overlap
@@ -80,7 +80,7 @@ func (o Options) axes(h, w int) (y, x axis) {
 func build(y, x axis, in int, o Options) (Plan, error) {
 	if n := ceil(y.cells, y.step) * ceil(x.cells, x.step); n > maxTiles {
 		return Plan{}, fmt.Errorf("tiling: tile %v with overlap %v: %w: makes %d tiles of %dx%d cells, expected at most %d",
-			o.Tile, o.Overlap, ErrTile, n, y.cells, x.cells, maxTiles)
+			o.Tile, o.Overlap, ErrTile, n, x.cells, y.cells, maxTiles)
 	}
 	rows, cols := y.spans(), x.spans()
 	leastY, atY := y.least(rows)

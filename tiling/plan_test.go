@@ -385,7 +385,7 @@ func TestRefusedOptions(t *testing.T) {
 		assert.Error(t, err, "encode of %v", s)
 	}
 	_, err := Encode(20, 24, Options{})
-	require.ErrorContains(t, err, "20x24 pixels, expected multiples of 8")
+	require.ErrorContains(t, err, "24x20 pixels, expected multiples of 8")
 	_, err = Decode(1<<20, 1<<20, Options{Tile: Square(8), Overlap: Size{}})
 	require.ErrorIs(t, err, ErrTile, "too many tiles")
 }

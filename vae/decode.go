@@ -46,7 +46,7 @@ type DecodePlan struct {
 // for a file without a decoder.
 func (m *Model) PlanDecode(ctx context.Context, frames, height, width int, o DecodeOptions) (*DecodePlan, error) {
 	if frames < 1 || height < 1 || width < 1 {
-		return nil, fmt.Errorf("vae: latent of %d frames of %dx%d cells, expected at least one of each", frames, height, width)
+		return nil, fmt.Errorf("vae: latent of %d frames of %dx%d cells, expected at least one of each", frames, width, height)
 	}
 	if err := m.Config.Can("decode"); err != nil {
 		return nil, err
@@ -112,7 +112,7 @@ func (p *DecodePlan) check(z Latent) error {
 		return fmt.Errorf("vae: latent has %d channels, %s has %d", z.Channels, p.model.file.Name(), p.model.Config.Latent)
 	}
 	if got := [3]int{z.Frames, z.Height, z.Width}; got != p.in {
-		return fmt.Errorf("vae: latent of %d frames of %dx%d cells, but the plan is for %d of %dx%d", got[0], got[1], got[2], p.in[0], p.in[1], p.in[2])
+		return fmt.Errorf("vae: latent of %d frames of %dx%d cells, but the plan is for %d of %dx%d", got[0], got[2], got[1], p.in[0], p.in[2], p.in[1])
 	}
 	return nil
 }

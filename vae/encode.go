@@ -84,7 +84,7 @@ func (c *Config) PaddedFrames(n int) int {
 // a file without an encoder, and an error for moments of a model without them.
 func (m *Model) PlanEncode(ctx context.Context, frames, height, width int, o EncodeOptions) (*EncodePlan, error) {
 	if frames < 1 || height < 1 || width < 1 {
-		return nil, fmt.Errorf("vae: clip of %d frames of %dx%d pixels, expected at least one of each", frames, height, width)
+		return nil, fmt.Errorf("vae: clip of %d frames of %dx%d pixels, expected at least one of each", frames, width, height)
 	}
 	if err := m.Config.Can("encode"); err != nil {
 		return nil, err
@@ -199,7 +199,7 @@ func (p *EncodePlan) check(clip Clip) error {
 	}
 	h, w := clip.Size()
 	if got := [3]int{clip.Frames(), h, w}; got != p.in {
-		return fmt.Errorf("vae: clip of %d frames of %dx%d pixels, but the plan is for %d of %dx%d", got[0], h, w, p.in[0], p.in[1], p.in[2])
+		return fmt.Errorf("vae: clip of %d frames of %dx%d pixels, but the plan is for %d of %dx%d", got[0], w, h, p.in[0], p.in[2], p.in[1])
 	}
 	return nil
 }

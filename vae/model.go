@@ -174,11 +174,12 @@ func ofPart(path string, err error) error {
 	return &explained{err, fmt.Sprintf("vae: %s: is one of %d files of a checkpoint, expected their index %s, which %s", path, n, index, where)}
 }
 
-// Published is Inspect for a family's published checkpoint, without the file:
-// it assumes f16 weights.
+// Published is Inspect for a published checkpoint, without the file: of a family, or a
+// model of its shapes, by its name, however that is spelled. It assumes f16 weights.
 func Published(name string, a gpu.Info, o Settings) (*Model, error) {
 	for _, fam := range families {
-		if fam.name != name {
+		take, known := fam.known(name)
+		if !known {
 			continue
 		}
 		elem, err := o.Precision.Elem(a)
@@ -187,6 +188,7 @@ func Published(name string, a gpu.Info, o Settings) (*Model, error) {
 		}
 		c := *fam.published
 		fam.complete(&c)
+		take(&c)
 		return newModel(fam, c, elem, wgsl.Packed, a, o)
 	}
 	return nil, fmt.Errorf("vae: %w: %.80q, expected %s", ErrUnknownModel, name, strings.Join(Families(), ", "))
@@ -450,4 +452,17 @@ func (e *explained) Unwrap() error { return e.error }
 // Speed measures the FLOP/s of the model's device.
 func (m *Model) Speed(ctx context.Context) (float64, error) {
 	return runner.Speed(ctx, m.dev, m.kernels)
+}
+
+// Speed measures the FLOP/s of a device with activations of a precision.
+func Speed(ctx context.Context, dev *gpu.Device, p Precision) (float64, error) {
+	elem, err := p.Elem(dev.Info())
+	if err != nil {
+		return 0, err
+	}
+	set, err := wgsl.NewSet(elem, dev.Info(), nil)
+	if err != nil {
+		return 0, err
+	}
+	return runner.Speed(ctx, dev, engine.Kernels{Activations: set})
 }

@@ -130,3 +130,28 @@ func (c Config) Hint() string { return " Choose with --as: " + strings.Join(c.Ki
 func (c *Config) scaledAs(made latent.Checkpoint) bool {
 	return c.is(made.Family) && made.Model != c.Model && len(c.alike()) > 0
 }
+
+// known finds the model of a name among those that have the shapes of a family's published
+// checkpoint. take makes that one's configuration the model's.
+func (f *family) known(name string) (take func(*Config), ok bool) {
+	same := func(other string) bool { return spelling(name) == spelling(other) }
+	if same(f.name) {
+		return func(*Config) {}, true
+	}
+	if f.name == wan21 && same("qwen-image") {
+		return qwenImage, true
+	}
+	c := *f.published
+	f.complete(&c)
+	for _, m := range c.alike() {
+		if as, _ := m.model(); same(as) {
+			return m.take, true
+		}
+	}
+	return nil, false
+}
+
+// spelling is a name without what people write differently.
+func spelling(name string) string {
+	return strings.NewReplacer("-", "", "_", "", ".", "", " ", "").Replace(strings.ToLower(name))
+}

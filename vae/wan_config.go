@@ -317,3 +317,6 @@ func checkQuant(t tensors) error {
 	}
 	return fmt.Errorf("vae: %s: tensors %s and %s: %w", t.file.Name(), t.name("conv1.weight"), t.name("conv2.weight"), ErrFlat)
 }
+
+// qwenImage makes Wan 2.1's configuration Qwen-Image's, of pictures.
+func qwenImage(c *Config) { c.Model, c.Independent = "Qwen-Image", true }

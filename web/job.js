@@ -47,6 +47,9 @@ export async function follow(job, outcome, screen, about) {
         case 'loading':
           line.loading(e.loaded, e.total);
           break;
+        case 'compiling':
+          line.compiling(e.done, e.total);
+          break;
         case 'plan': {
           const o = e.output;
           clipFrames = o.frames;

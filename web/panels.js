@@ -14,10 +14,17 @@ export class ProgressLine {
   #told = 0; // when the text last changed
   #began = 0;
   #clock = 0;
+  #expected = 0; // seconds, by the plan; 0: not known
+  #worked = { job: 0, stage: 0 }; // milliseconds of work, without loading and compiling
+  #since = 0; // when work was last counted
+  #stage = '';
 
   /** @param {number} [seconds] that it will take, as far as one knows */
   begin(seconds) {
-    this.#began = performance.now();
+    this.#began = this.#since = performance.now();
+    this.#expected = seconds ?? 0;
+    this.#worked = { job: 0, stage: 0 };
+    this.#stage = '';
     at('status').dataset.running = 'true';
     at('cancel').hidden = false;
     this.say([t('progress.preparing'), seconds && seconds > 2 ? t('progress.about', { time: roughly(seconds) }) : ''].filter(Boolean).join(' · '));
@@ -55,10 +62,19 @@ export class ProgressLine {
 
   /** @param {number} loaded bytes of a checkpoint @param {number} total 0 when unknown */
   loading(loaded, total) {
+    this.#since = performance.now();
     this.say(t('model.loading', { loaded: bytes(loaded), total: total ? bytes(total) : '…' }));
   }
 
+  /** @param {number} done shaders @param {number} total */
+  compiling(done, total) {
+    this.#since = performance.now();
+    if (done < total) this.say(t('progress.compiling', { n: done + 1, of: total }));
+  }
+
   /**
+   * No rate and no time that is left are told before 2 seconds and 3 % of the work: the first pieces are short, and
+   * drivers may compile in them.
    * @param {ProgressEvent} e
    * @param {{first: number, share: number, frames: number}} part the stage's part of the whole job, and the frames of
    *   its clip
@@ -67,15 +83,20 @@ export class ProgressLine {
     const done = part.first + part.share * e.done;
     this.#bar.value = done;
     const now = performance.now();
+    if (e.stage !== this.#stage) this.#worked.stage = 0;
+    this.#stage = e.stage;
+    this.#worked.job += now - this.#since;
+    this.#worked.stage += now - this.#since;
+    this.#since = now;
     if (now - this.#told < 250 && e.done < 1) return; // no faster than one reads
-    const seconds = (now - this.#began) / 1000;
     const parts = [];
     if (e.middle) parts.push(t('progress.middle'));
     else if (e.tiles > 1) parts.push(t('progress.tile', { n: Math.min(e.tile + 1, e.tiles), of: e.tiles }));
     const here = e.frames > 1 ? 1 + Math.floor((Math.max(0, e.frame - 1) * (part.frames - 1)) / (e.frames - 1)) : part.frames;
     if (part.frames > 1) parts.push(t('progress.frame', { n: here, of: part.frames }));
-    if (e.seconds > 0 && e.done > 0) parts.push(rate((e.done * part.frames) / e.seconds));
-    if (done > 0.02) parts.push(t('progress.left', { time: roughly((seconds * (1 - done)) / done) }));
+    if (known(this.#worked.stage, e.done) && part.frames > 1) parts.push(rate((1000 * e.done * part.frames) / this.#worked.stage));
+    if (known(this.#worked.job, done)) parts.push(t('progress.left', { time: roughly((this.#worked.job * (1 - done)) / done / 1000) }));
+    else if (this.#expected) parts.push(t('progress.expected', { time: roughly(this.#expected) }));
     this.say(`${t(e.stage === 'encode' ? 'plan.encode' : 'plan.decode')}: ${parts.join(' · ')}`);
   }
 
@@ -88,6 +109,13 @@ export class ProgressLine {
     at('status').dataset.running = 'false';
   }
 }
+
+/**
+ * Whether work tells how quick it is.
+ * @param {number} milliseconds
+ * @param {number} done share
+ */
+const known = (milliseconds, done) => milliseconds >= 2000 && done >= 0.03;
 
 /** @param {Checkpoint} checkpoint @param {Model|undefined} m @param {Kind|undefined} as which model it is taken for */
 export function showModel(checkpoint, m, as) {

@@ -252,6 +252,7 @@ export const inFlight = 4;
 /** Native engine: so many jobs of other pages go first. @typedef {{type: 'queued', position: number}} QueuedEvent */
 
 /** Weights on their way to the device, in bytes: before the first job in each direction. @typedef {{type: 'loading', loaded: number, total: number}} LoadingEvent */
+/** Shaders are compiled, before a stage's first tile. @typedef {{type: 'compiling', done: number, total: number}} CompilingEvent */
 
 /** Something to know that is no failure, in the engine's words. @typedef {{type: 'warning', message: string}} WarningEvent */
 
@@ -321,7 +322,7 @@ export const inFlight = 4;
 
 /** @typedef {{type: 'done'} & Done} DoneEvent always the last */
 
-/** @typedef {QueuedEvent|LoadingEvent|WarningEvent|PlanEvent|PreviewEvent|TileEvent|FrameEvent|ProgressEvent|LatentEvent|QualityEvent|DoneEvent} JobEvent */
+/** @typedef {QueuedEvent|LoadingEvent|CompilingEvent|WarningEvent|PlanEvent|PreviewEvent|TileEvent|FrameEvent|ProgressEvent|LatentEvent|QualityEvent|DoneEvent} JobEvent */
 
 /**
  * A header; what else is in it depends on its type, as listed above.

@@ -11,6 +11,8 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -70,7 +72,7 @@ func start(t testing.TB, h *alone, o Options) (*API, string) {
 	o.Log = func(line string) { t.Log(line) }
 	a, err := New(h, o)
 	require.NoError(t, err)
-	s := httptest.NewServer(a)
+	s := httptest.NewServer(named(a))
 	t.Cleanup(func() {
 		s.Close()
 		documented(t, a)
@@ -87,6 +89,17 @@ func start(t testing.TB, h *alone, o Options) (*API, string) {
 		}
 	})
 	return a, s.URL
+}
+
+// named is a with requests for its first model where they name none.
+func named(a *API) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asks := r.Method == "POST" && slices.Contains([]string{"/v1/decode", "/v1/encode", "/v1/jobs"}, r.URL.Path)
+		if asks && !strings.Contains(r.URL.RawQuery, "model=") {
+			r.URL.RawQuery += "&model=" + url.QueryEscape(a.models.all[0].name)
+		}
+		a.ServeHTTP(w, r)
+	})
 }
 
 // device is a host with a device.

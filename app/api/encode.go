@@ -60,7 +60,7 @@ func (e *encodeRequest) clips(body io.ReaderAt) ([]vae.Clip, error) {
 		return nil, bad("shape is %v, expected [B,%d,T,H,W] or [B,%d,H,W] for %s", s, c.Channels, c.Channels, e.model.name)
 	}
 	if f.Height > maxPixel || f.Width > maxPixel {
-		return nil, tooLarge("frames of %dx%d pixels, expected at most %dx%d", f.Height, f.Width, maxPixel, maxPixel)
+		return nil, tooLarge("frames of %dx%d pixels, expected at most %dx%d", f.Width, f.Height, maxPixel, maxPixel)
 	}
 	var all []vae.Clip
 	for i := range s[0] {

@@ -61,7 +61,7 @@ func TestJobTracks(t *testing.T) {
 	require.Equal(t, http.StatusCreated, status, j.Error)
 	s := ended(t, url, j.ID)
 	assert.Equal(t, "bad_input", s.Code)
-	assert.Contains(t, s.Error, "media: input.mkv: has no video track 3, only track 1 (64x48, ffv1), track 2 (96x64, ffv1, default)")
+	assert.Contains(t, s.Error, "input.mkv: has no video track 3, only track 1 (64x48, ffv1), track 2 (96x64, ffv1, default)")
 	for query, want := range map[string]string{
 		"kind=decode&input=npy&track=1":                   "track is 1, but the input is a latent: only videos have tracks",
 		"kind=encode&shape=1,3,1,8,8&dtype=uint8&track=1": "track is 1, but the input is a tensor: only videos have tracks",

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -63,12 +64,19 @@ func configOf(m Model) (vae.Config, error) {
 	return config, config.IdentifyFile(m.Path)
 }
 
-// find is the model of a name, the first for none.
+// find is the model of a name, the only one for none.
 func (s *models) find(name string) (*model, error) {
 	for _, m := range s.all {
-		if name == "" || m.name == name {
+		if m.name == name || name == "" && len(s.all) == 1 {
 			return m, nil
 		}
+	}
+	if name == "" && len(s.all) > 1 {
+		var names []string
+		for _, m := range s.all {
+			names = append(names, m.name)
+		}
+		return nil, bad("no model is named, and this server has several: expected model=NAME, with one of %s", strings.Join(names, ", "))
 	}
 	text := fmt.Sprintf("model %.60q not found; /v1/models lists the models", name)
 	if len(s.all) == 0 {

@@ -1,8 +1,10 @@
 package api
 
 import (
+	"bytes"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -45,5 +47,20 @@ func TestModelsComeAndGo(t *testing.T) {
 	decode(b, url, "b", 2)
 	for i, model := range []string{"a", "c", "a", "b", "c"} {
 		assert.Equal(t, want, decode(b, url, model, 2), fmt.Sprint(i, model))
+	}
+}
+
+// Where there are several models, a request names one.
+func TestUnnamedModel(t *testing.T) {
+	w := wan(t, synthetic.WanConfig{})
+	models := []Model{{"a", w, settingsF32}, {"b", w, settingsF32}}
+	a, err := New(&alone{}, Options{Models: models})
+	require.NoError(t, err)
+	defer a.Close()
+	for _, path := range []string{small, "/v1/jobs?kind=decode", "/v1/encode?shape=1,3,8,8&dtype=float32"} {
+		w := httptest.NewRecorder()
+		a.ServeHTTP(w, httptest.NewRequest("POST", path, bytes.NewReader(tensor(float, ramp(16)))))
+		assert.Equal(t, http.StatusBadRequest, w.Code, w.Body.String())
+		assert.Contains(t, w.Body.String(), "no model is named, and this server has several: expected model=NAME, with one of a, b")
 	}
 }

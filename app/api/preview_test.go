@@ -84,7 +84,7 @@ func TestJobPreview(t *testing.T) {
 
 	for query, want := range map[string]string{
 		"preview=none":                            "model \\\"none\\\" not found",
-		"preview=seedvr2":                         "preview: vae: tiny-seedvr2.safetensors is SeedVR2, which decodes latents of SeedVR2",
+		"preview=seedvr2":                         "preview: tiny-seedvr2.safetensors is SeedVR2, which decodes latents of SeedVR2",
 		"preview_output=u8":                       "preview_output without preview",
 		"kind=encode&preview=tiny":                "preview needs kind=decode, not encode",
 		"preview=tiny&preview_output=safetensors": "preview_output is \\\"safetensors\\\", expected mp4, webm, y4m, png, u8",
@@ -103,7 +103,7 @@ func TestJobPreview(t *testing.T) {
 	j, _ = jobOf(t, "POST", url+"/v1/jobs?output=u8&preview=tiny&preview_output=png", z) // of 9 frames
 	s := ended(t, url, j.ID)
 	assert.Equal(t, stateFailed, s.State)
-	assert.Contains(t, s.Error, "preview: media: preview.png: 9 frames don't fit into one PNG")
+	assert.Contains(t, s.Error, "preview: preview.png: 9 frames don't fit into one PNG")
 }
 
 // A job's events name the preview before they tell of the decode's progress, and as long as

@@ -82,7 +82,7 @@ func (a *API) failure(p *problem) failure {
 
 // message is a text as it is told.
 func (a *API) message(text string) string {
-	return quote.Message(strings.NewReplacer(a.names()...).Replace(text))
+	return quote.Message(job.Plain(strings.NewReplacer(a.names()...).Replace(text)))
 }
 
 // fail tells an error to who asked, and what is the server's fault to its owner.

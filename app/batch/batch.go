@@ -137,7 +137,7 @@ func (b *run) clip(c *Clip) error {
 		o.Status = Skipped
 	}
 	if err != nil {
-		o.Status, o.Error, o.Code = Failed, quote.Message(err.Error()), terminal.ExitCode(b.ctx, err)
+		o.Status, o.Error, o.Code = Failed, b.Plain(err.Error()), terminal.ExitCode(b.ctx, err)
 	}
 	switch o.Code {
 	case job.ExitDone, job.ExitUsage, job.ExitInput:

@@ -117,7 +117,7 @@ func (e Encoding) lost(c vae.Config, want Choices) (lost []string) {
 	if p != clip {
 		n := c.Decoded() / c.Spatial
 		lost = append(lost, fmt.Sprintf("it will decode to the padded %d frames of %dx%d, not %d of %dx%d",
-			p.Frames, n*p.Height, n*p.Width, clip.Frames, n*clip.Height, n*clip.Width))
+			p.Frames, n*p.Width, n*p.Height, clip.Frames, n*clip.Width, n*clip.Height))
 	}
 	if clip.Aspect.Known() {
 		lost = append(lost, "it will decode to square pixels, not "+clip.Aspect.String())

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"tessera/gpu"
 	"tessera/media"
@@ -87,3 +89,23 @@ func otherModel(format string, args ...any) error {
 
 // BadInput is an ErrInput in its own words.
 func BadInput(format string, args ...any) error { return Mark(fmt.Errorf(format, args...), ErrInput) }
+
+// packages are the names that Go's errors begin with, which is news to programmers alone.
+const packages = " api browser dawn engine format gpu job media pth quantised runner safetensors serve session tiling vae web wgsl "
+
+// Plain is an error's text without the names of packages in it, but for those that are
+// files of the user's, too.
+func Plain(text string, files ...string) string {
+	const colon = ": "
+	for at := 0; ; {
+		word, _, more := strings.Cut(text[at:], colon)
+		switch {
+		case !more:
+			return text
+		case !strings.Contains(word, " ") && strings.Contains(packages, " "+word+" ") && !slices.Contains(files, word):
+			text = text[:at] + text[at+len(word)+len(colon):]
+		default:
+			at += len(word) + len(colon)
+		}
+	}
+}

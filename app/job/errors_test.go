@@ -114,3 +114,19 @@ func words(text []byte) map[string]bool {
 	}
 	return all
 }
+
+// Names of packages are left out of errors, wherever they stand; files of these names stay.
+func TestPlain(t *testing.T) {
+	for text, want := range map[string]string{
+		"vae: safetensors: z.safetensors: truncated": "z.safetensors: truncated",
+		"--tile: tiling: tile 0x0: unusable":         "--tile: tile 0x0: unusable",
+		"dawn: no usable adapter: vulkan: gpu: no":   "no usable adapter: vulkan: no",
+		"models/vae: is a directory":                 "models/vae: is a directory",
+		"ffmpeg: Invalid data":                       "ffmpeg: Invalid data",
+		"vae:":                                       "vae:",
+		"":                                           "",
+	} {
+		require.Equal(t, want, Plain(text, "z.safetensors", "z"), text)
+	}
+	require.Equal(t, "vae: a folder", Plain("media: vae: a folder", "vae"))
+}

@@ -512,7 +512,7 @@ func TestComparable(t *testing.T) {
 func TestForgotten(t *testing.T) {
 	e, err := Encode(wan21, media.Format{Frames: 1, Height: 15, Width: 30}, "a/z.npy", Choices{FPS: latent.Rational{Num: 5, Den: 1}})
 	require.NoError(t, err)
-	require.Equal(t, "a/z.npy: .npy keeps no metadata: it will decode to the padded 1 frames of 16x32, not 1 of 15x30", e.Forgotten)
+	require.Equal(t, "a/z.npy: .npy keeps no metadata: it will decode to the padded 1 frames of 32x16, not 1 of 30x15", e.Forgotten)
 	require.Equal(t, latent.Rational{Num: 5, Den: 1}, e.Again.FPS)
 	e, err = Encode(wan21, media.Format{Frames: 5, Height: 16, Width: 32}, "z.npy", Choices{})
 	require.NoError(t, err)
@@ -520,7 +520,7 @@ func TestForgotten(t *testing.T) {
 	clip := media.Format{Frames: 4, Height: 16, Width: 32, FPS: latent.Rational{Num: 30000, Den: 1001}, Aspect: latent.Rational{Num: 64, Den: 45}}
 	e, err = Encode(wan21, clip, "z.npy", Choices{})
 	require.NoError(t, err)
-	require.Equal(t, "z.npy: .npy keeps no metadata: it will decode to the padded 5 frames of 16x32, not 4 of 16x32, "+
+	require.Equal(t, "z.npy: .npy keeps no metadata: it will decode to the padded 5 frames of 32x16, not 4 of 32x16, "+
 		"it will decode to square pixels, not 64/45, decoding it takes --fps 30000/1001", e.Forgotten)
 	whole := media.Format{Frames: 5, Height: 16, Width: 32}
 	for says, c := range map[string]struct {

@@ -39,7 +39,7 @@ func (k *Kept) open(ctx context.Context, o *Opener, c Choice, path string, s vae
 	}
 	return &Machine{
 		Terminal: o.Terminal, Device: k.machine.Device, Model: k.machine.Model, others: k.machine.others,
-		profiling: o.Profiling, kept: true,
+		options: k.machine.options, profiling: o.Profiling, kept: true,
 	}, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"tessera/app/interrupt"
 	"tessera/app/job"
@@ -40,6 +41,8 @@ type Machine struct {
 	Model    *vae.Model
 	Profiles []*report.Profile // of the stages that are done, where they are profiled
 
+	options   gpu.Options              // that the device was opened with
+	expected  map[string]time.Duration // of stages, by their plans; none: not known
 	profiling bool
 	others    []*Machine
 	kept      bool // from one clip to the next
@@ -132,7 +135,7 @@ func (o *Opener) start(ctx context.Context, c Choice, path string, s vae.Setting
 		dev.Close()
 		return nil, err
 	}
-	e := &Machine{Terminal: o.Terminal, Device: dev, Model: m, profiling: o.Profiling}
+	e := &Machine{Terminal: o.Terminal, Device: dev, Model: m, options: c.Options, profiling: o.Profiling}
 	if err := e.share(ctx, c, path, s); err != nil {
 		e.Close()
 		return nil, err

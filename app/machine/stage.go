@@ -44,7 +44,10 @@ func (e *Machine) PlanDecode(ctx context.Context, d job.Decoding) (*vae.DecodePl
 		}
 		return plan.Plan, nil
 	})
-	return plan, err
+	if err != nil {
+		return nil, err
+	}
+	return plan, e.expect(ctx, "decode", plan.Plan, d.Latent.Clips())
 }
 
 // Decode runs the decoder on one clip after another, hands them to t, and
@@ -62,14 +65,17 @@ func (e *Machine) Decode(ctx context.Context, plan *vae.DecodePlan, d job.Decodi
 		if clips > 1 {
 			name = fmt.Sprintf("decode %d/%d", i+1, clips)
 		}
+		share := 1.0
 		p := e.Stage(name, d.Whole).On(e.Device)
 		defer p.Done()
-		watch := vae.Watch{Compiling: p.Compiling, Progress: p.Update, Lost: e.lost, Less: e.less(name)}
+		watch := vae.Watch{Loading: p.Loading, Compiling: p.Compiling, Progress: p.Update, Lost: e.lost, Less: e.less(name)}
 		if k, ok := t.(Keeper); ok {
 			watch.Keep = k
 			made -= k.Began()
-			p.From(float64(k.Began()) / float64(d.Clip.Frames))
+			share -= float64(k.Began()) / float64(d.Clip.Frames)
+			p.From(1 - share)
 		}
+		p.Expect(time.Duration(share * float64(e.expected["decode"])))
 		h := queueFrames(t)
 		for f, err := range plan.Run(ctx, d.Latent.Clip(i), watch) {
 			if err == nil {
@@ -84,6 +90,7 @@ func (e *Machine) Decode(ctx context.Context, plan *vae.DecodePlan, d job.Decodi
 			return nil, err
 		}
 		took += p.Done()
+		e.learn("decode", plan.Plan, share, p.Worked())
 		if err := t.End(); err != nil {
 			return nil, err
 		}
@@ -101,7 +108,10 @@ func (e *Machine) PlanEncode(ctx context.Context, o job.Encoding) (*vae.EncodePl
 		}
 		return plan.Plan, nil
 	})
-	return plan, err
+	if err != nil {
+		return nil, err
+	}
+	return plan, e.expect(ctx, "encode", plan.Plan, 1)
 }
 
 // Encode runs the encoder and measures.
@@ -110,13 +120,14 @@ func (e *Machine) Encode(ctx context.Context, plan *vae.EncodePlan, clip media.C
 	if err != nil {
 		return latent.Latent{}, nil, err
 	}
-	p := e.Stage("encode", o.Padded.Frames).On(e.Device)
+	p := e.Stage("encode", o.Padded.Frames).On(e.Device).Expect(e.expected["encode"])
 	defer p.Done()
-	z, err := plan.Collect(ctx, clip, vae.Watch{Compiling: p.Compiling, Progress: p.Update, Lost: e.lost, Less: e.less("encode")})
+	z, err := plan.Collect(ctx, clip, vae.Watch{Loading: p.Loading, Compiling: p.Compiling, Progress: p.Update, Lost: e.lost, Less: e.less("encode")})
 	if err != nil {
 		return latent.Latent{}, nil, err
 	}
 	z.Meta = o.Meta
+	e.learn("encode", plan.Plan, 1, p.Worked())
 	return z, report.NewStage(plan.Plan, clip.Frames(), p.Done()), profiled()
 }
 

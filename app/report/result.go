@@ -73,10 +73,10 @@ func (r *Result) Print(t *terminal.Terminal) error {
 		return t.Print(r)
 	}
 	if r.Encode != nil {
-		t.Say("encoded  %s of %dx%d in %s", terminal.Frames(r.Frames), r.Height, r.Width, r.Encode)
+		t.Say("encoded  %s of %dx%d in %s", terminal.Frames(r.Frames), r.Width, r.Height, r.Encode)
 	}
 	if r.Decode != nil {
-		t.Say("decoded  %s of %dx%d in %s", terminal.Frames(r.Frames), r.Height, r.Width, r.Decode)
+		t.Say("decoded  %s of %dx%d in %s", terminal.Frames(r.Frames), r.Width, r.Height, r.Decode)
 	}
 	if q := r.Quality; q != nil {
 		t.Say("quality  PSNR %v, SSIM %.3f", q.PSNR, q.SSIM)

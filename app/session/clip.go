@@ -22,7 +22,7 @@ const (
 func checkSize(what string, frames, height, width int) error {
 	if frames < 1 || height < 1 || width < 1 || frames > maxFrames || height > maxSide || width > maxSide {
 		return job.BadInput("session: %s of %d frames of %dx%d, expected 1 to %d frames of at most %dx%d",
-			what, frames, height, width, maxFrames, maxSide, maxSide)
+			what, frames, width, height, maxFrames, maxSide, maxSide)
 	}
 	return nil
 }
@@ -37,7 +37,7 @@ func checkLatent(name string, l latent.Latent, c vae.Config) error {
 		return err
 	}
 	if h, w := l.Height*c.Decoded(), l.Width*c.Decoded(); h*w > maxSide*maxSide {
-		return job.BadInput("session: latent of frames of %dx%d pixels, expected at most %d pixels in one", h, w, maxSide*maxSide)
+		return job.BadInput("session: latent of frames of %dx%d pixels, expected at most %d pixels in one", w, h, maxSide*maxSide)
 	}
 	return checkBytes(l)
 }
@@ -71,7 +71,7 @@ func (c *pageClip) ReadFrame(t int, dst []float32) error {
 		}
 		data, err := c.s.ask(c.r, 4*c.r.Clip.Height*c.r.Clip.Width, func(read int) any { return pixelsRequest{about("pixels", c.r.ID), read, t} })
 		if err == nil && len(data) != 4*c.r.Clip.Height*c.r.Clip.Width {
-			err = fmt.Errorf("got %d bytes, %dx%d needs %d", len(data), c.r.Clip.Height, c.r.Clip.Width, 4*c.r.Clip.Height*c.r.Clip.Width)
+			err = fmt.Errorf("got %d bytes, %dx%d needs %d", len(data), c.r.Clip.Width, c.r.Clip.Height, 4*c.r.Clip.Height*c.r.Clip.Width)
 		}
 		if err != nil {
 			return job.BadInput("session: frame %d of the clip: %w", t, err)

@@ -202,7 +202,7 @@ func (s *Session) plan(r *request) (*plan, error) {
 	}
 	v := newPlan(q.Direction, frames, independent, p)
 	if err != nil {
-		v.Fits, v.Problem, v.Code = false, err.Error(), job.KindOf(err).Code
+		v.Fits, v.Problem, v.Code = false, job.Plain(err.Error()), job.KindOf(err).Code
 		want.Tile, want.Shrink = &tiling.Choice{Auto: true}, new(bool)
 		if _, _, p, err := q.plan(r.ctx, m, want); err == nil {
 			v.Suggestion = p.Tile.String()

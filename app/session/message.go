@@ -107,6 +107,11 @@ type (
 		Loaded int64 `json:"loaded"`
 		Total  int64 `json:"total"`
 	}
+	compilingEvent struct {
+		event
+		Done  int `json:"done"` // shaders
+		Total int `json:"total"`
+	}
 	warningEvent struct {
 		event
 		Message string `json:"message"`

@@ -197,7 +197,7 @@ func (s *Session) serve(queue chan *request) {
 			if err == nil {
 				err = s.send(result{about("result", r.ID), value}, nil)
 			} else {
-				err = s.send(failure{about("error", r.ID), job.KindOf(err).Code, quote.Message(err.Error())}, nil)
+				err = s.send(failure{about("error", r.ID), job.KindOf(err).Code, quote.Message(job.Plain(err.Error()))}, nil)
 			}
 			s.mu.Lock()
 			delete(s.pending, r.ID)

@@ -168,7 +168,7 @@ func TestBadInput(t *testing.T) {
 	ask("not a safetensors file", map[string]any{"type": "open", "source": p.source(4, "x.safetensors")})
 	p.open()
 	ask("clip of 0 frames", map[string]any{"type": "encode", "clip": clip(0, 8, 8)})
-	ask("clip of 1 frames of 8x1000000", map[string]any{"type": "encode", "clip": clip(1, 8, 1000000)})
+	ask("clip of 1 frames of 1000000x8", map[string]any{"type": "encode", "clip": clip(1, 8, 1000000)})
 	ask("frame 0 of the clip: got 1536 bytes, 16x25 needs 1600", map[string]any{"type": "encode", "clip": clip(1, 16, 25)})
 	ask("format \".zip\"", map[string]any{"type": "encode", "clip": clip(1, 16, 24), "options": map[string]any{"format": ".zip"}})
 	ask("scale \"x\"", plan(map[string]any{"scale": "x"}))
@@ -337,7 +337,8 @@ func TestFieldsOfThePage(t *testing.T) {
 		"Rect": {rect{}, nil}, "Plan": {plan{}, nil}, "PlanOptions": {options{}, nil}, "ClipInfo": {clip{}, nil},
 		"Operation": {operation{}, nil}, "Done": {done{}, nil}, "Speed": {speed{}, nil},
 		"QueuedEvent": {queuedEvent{}, []string{"type"}}, "LoadingEvent": {loadingEvent{}, []string{"type"}},
-		"WarningEvent": {warningEvent{}, []string{"type"}}, "PlanEvent": {planEvent{}, []string{"type"}},
+		"CompilingEvent": {compilingEvent{}, []string{"type"}},
+		"WarningEvent":   {warningEvent{}, []string{"type"}}, "PlanEvent": {planEvent{}, []string{"type"}},
 		"TileEvent": {tileEvent{}, []string{"type", "rgba"}}, "FrameEvent": {frameEvent{}, []string{"type", "rgba"}},
 		"ProgressEvent": {progressEvent{}, []string{"type"}}, "LatentEvent": {latentEvent{}, []string{"type", "file"}},
 		"QualityEvent": {qualityEvent{}, []string{"type"}},
@@ -350,4 +351,15 @@ func TestFieldsOfThePage(t *testing.T) {
 		}
 		assert.ElementsMatch(t, fields, said[name], "%s of web/protocol.js, beside package session's", name)
 	}
+}
+
+// The page is told of shaders that are compiled, apart from progress.
+func TestCompilingIsTold(t *testing.T) {
+	p, _ := start(t)
+	(&task{s: p.s, r: &request{ID: 7}}).watch("decode").Compiling(11, 40)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	last := p.got[len(p.got)-1]
+	assert.Equal(t, "compiling", last.Type)
+	assert.Equal(t, 7, last.ID)
 }

@@ -258,7 +258,7 @@ func (t *task) encoding(c vae.Config, want job.Choices) (e job.Encoding, name st
 	f := info.format()
 	f.Channels = c.Channels
 	if n := t.s.o.MaxAnswer; n > 0 && 4*f.Height*f.Width > n {
-		return e, "", job.BadInput("session: frames of %dx%d pixels are %d bytes, at most %d can be sent to this engine", f.Height, f.Width, 4*f.Height*f.Width, n)
+		return e, "", job.BadInput("session: frames of %dx%d pixels are %d bytes, at most %d can be sent to this engine", f.Width, f.Height, 4*f.Height*f.Width, n)
 	}
 	if e, err = job.Encode(c, f, name, want); err != nil {
 		return e, "", err
@@ -360,6 +360,9 @@ func (t *task) watch(stage string) vae.Watch {
 			_ = t.s.send(progressEvent{
 				about("progress", t.r.ID), stage, p.Tile, p.Tiles, p.Middle, p.Slice, p.Slices, p.Frame, p.Frames, p.Done, time.Since(t.begun).Seconds(),
 			}, nil)
+		},
+		Compiling: func(done, all int) {
+			_ = t.s.send(compilingEvent{about("compiling", t.r.ID), done, all}, nil)
 		},
 		Loading: func(loaded, total int64) {
 			_ = t.s.send(loadingEvent{about("loading", t.r.ID), loaded, total}, nil)

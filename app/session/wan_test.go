@@ -357,7 +357,7 @@ func TestForgotten(t *testing.T) {
 	require.Equal(t, "result", end.Type, end.Message)
 	i := slices.IndexFunc(all, func(m message) bool { return m.Type == "warning" })
 	require.GreaterOrEqual(t, i, 0)
-	assert.Equal(t, "latent.npy: .npy keeps no metadata: it will decode to the padded 5 frames of 16x24, not 2 of 16x24", all[i].Message)
+	assert.Equal(t, "latent.npy: .npy keeps no metadata: it will decode to the padded 5 frames of 24x16, not 2 of 24x16", all[i].Message)
 }
 
 // A latent without metadata whose numbers are not the model's is warned of.

@@ -30,6 +30,20 @@ func clock(d time.Duration) string {
 	return fmt.Sprintf("%d:%02d", s/60, s%60)
 }
 
+// About prints an estimate of a duration: "about 12 s", "about 5 min", "about 2.5 h".
+func About(d time.Duration) string {
+	switch s := d.Seconds(); {
+	case s < 1:
+		return "less than a second"
+	case s < 99.5:
+		return fmt.Sprintf("about %.0f s", s)
+	case s < 99.5*60:
+		return fmt.Sprintf("about %.0f min", s/60)
+	default:
+		return fmt.Sprintf("about %.3g h", s/3600)
+	}
+}
+
 // Frames prints a number of frames.
 func Frames(n int) string {
 	if n == 1 {

@@ -29,6 +29,9 @@ type Progress struct {
 	lastAt time.Time
 	begun  float64 // share that was done before
 
+	expected time.Duration // that the work will take, by its plan; 0: not known
+	worked   time.Time     // when it began: after weights were loaded and shaders compiled
+
 	compiled, shaders int                        // of those that are compiled before the first tile
 	kept              func() (found, missed int) // in the cache, as gpu.Device has it; nil: nobody tells
 	found, missed     int                        // before the first of them
@@ -44,7 +47,7 @@ const barUnits = 1000
 // Stage begins a stage over a clip of so many frames.
 func (t *Terminal) Stage(name string, frames int) *Progress {
 	now := time.Now()
-	p := &Progress{t: t, name: name, frames: frames, start: now, toldAt: now}
+	p := &Progress{t: t, name: name, frames: frames, start: now, worked: now, toldAt: now}
 	p.how = t.Progress
 	if p.how == "auto" || p.how == "" {
 		p.how = "plain"
@@ -73,6 +76,44 @@ func (p *Progress) On(dev *gpu.Device) *Progress {
 
 // From says what share of the stage was done before.
 func (p *Progress) From(share float64) { p.begun = share }
+
+// Expect says how long the stage's plan will take, to be told as an estimate until that
+// is measured; 0 is unknown.
+func (p *Progress) Expect(d time.Duration) *Progress {
+	p.expected = d
+	return p
+}
+
+// Worked is how long the work took so far, without loading and compiling before it.
+func (p *Progress) Worked() time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return max(0, p.lastAt.Sub(p.worked))
+}
+
+// Work is measured for so long, and for such a share of it, before it tells how quick
+// it is: its first submissions are short, and drivers may compile shaders in them.
+const (
+	shortest = 2 * time.Second
+	smallest = 0.03
+)
+
+// pace is how long the work took until v, and whether that tells how quick it is.
+// Callers hold mu.
+func (p *Progress) pace(v vae.Progress) (took time.Duration, known bool) {
+	took = p.lastAt.Sub(p.worked)
+	return took, v.Done > p.begun && took > 0 && (v.Done == 1 || took >= shortest && v.Done-p.begun >= smallest*(1-p.begun))
+}
+
+// remaining is what is left of the work at its pace.
+func (p *Progress) remaining(v vae.Progress, took time.Duration) time.Duration {
+	return time.Duration(float64(took) * (1 - v.Done) / (v.Done - p.begun))
+}
+
+// rate is how many frames the work makes in a second.
+func (p *Progress) rate(v vae.Progress, took time.Duration) float64 {
+	return (v.Done - p.begun) * float64(p.frames) / took.Seconds()
+}
 
 // Planning tells, where it takes long, that a stage is being planned, until what it
 // returns is called, the first time.
@@ -119,10 +160,15 @@ func (p *Progress) event() {
 		e.Shader, e.Shaders = p.compiled+1, p.shaders
 	}
 	if v.Done > p.begun {
-		left := took * (1 - v.Done) / (v.Done - p.begun)
-		*e.Frame = p.frame(v)
-		e.Left, e.Rate, e.Middle = &left, (v.Done-p.begun)*float64(p.frames)/took, v.Middle
+		*e.Frame, e.Middle = p.frame(v), v.Middle
 		e.Tile, e.Tiles = min(v.Tile+1, v.Tiles), v.Tiles
+	}
+	if worked, known := p.pace(v); known {
+		left := p.remaining(v, worked).Seconds()
+		e.Left, e.Rate = &left, p.rate(v, worked)
+	} else if p.expected > 0 {
+		expected := p.expected.Seconds()
+		e.Expected = &expected
 	}
 	p.t.Event(e)
 }
@@ -144,10 +190,17 @@ func (p *Progress) Update(v vae.Progress) {
 	}
 }
 
+// Loading is called as weights are uploaded.
+func (p *Progress) Loading(_, _ int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.worked = time.Now()
+}
+
 // Compiling is called as shaders are compiled.
 func (p *Progress) Compiling(done, all int) {
 	p.mu.Lock()
-	p.compiled, p.shaders = done, all
+	p.compiled, p.shaders, p.worked = done, all, time.Now()
 	if done == 0 && p.kept != nil {
 		p.found, p.missed = p.kept()
 	}
@@ -175,8 +228,9 @@ func (p *Progress) line(v vae.Progress) {
 	p.t.Note("%s %s", p.name, p.status())
 }
 
-// status is "43 %, tile 2/6, frame 5/17, 1.40 frames/s, 0:32 left". Exact tiles
-// have "middle layers" before or after them, which see the whole frame.
+// status is "43 %, tile 2/6, frame 5/17, 1.40 frames/s, 0:32 left"; before the pace is
+// known, "1 %, frame 0/17, about 0:42 expected". Exact tiles have "middle layers" before
+// or after them, which see the whole frame.
 func (p *Progress) status() string {
 	p.mu.Lock()
 	v, at := p.last, p.lastAt
@@ -186,12 +240,17 @@ func (p *Progress) status() string {
 			making = "loading"
 		}
 	}
+	took, known := p.pace(v)
 	p.mu.Unlock()
+	then, expected := "", ""
+	if p.expected > 0 {
+		then, expected = ", then about "+clock(p.expected), fmt.Sprintf(", about %s expected", clock(p.expected))
+	}
 	switch {
 	case v.Done == 0 && compiled < shaders:
-		return fmt.Sprintf("%s %d of %d shaders", making, compiled+1, shaders)
+		return fmt.Sprintf("%s shaders %d of %d", making, compiled+1, shaders) + then
 	case v.Done <= p.begun:
-		return "preparing"
+		return "preparing" + then
 	}
 	s := fmt.Sprintf("%3.0f %%", 100*v.Done)
 	switch {
@@ -200,16 +259,25 @@ func (p *Progress) status() string {
 	case v.Tiles > 1:
 		s += fmt.Sprintf(", tile %d/%d", min(v.Tile+1, v.Tiles), v.Tiles)
 	}
-	took := at.Sub(p.start)
-	rate := (v.Done - p.begun) * float64(p.frames) / took.Seconds()
-	left := time.Duration(float64(took)*(1-v.Done)/(v.Done-p.begun)) - time.Since(at)
-	return s + fmt.Sprintf(", frame %d/%d, %s frames/s, %s left", p.frame(v), p.frames, Figures(rate), clock(max(0, left)))
+	if p.frames > 1 {
+		s += fmt.Sprintf(", frame %d/%d", p.frame(v), p.frames)
+	}
+	if !known {
+		return s + expected
+	}
+	if p.frames > 1 {
+		s += fmt.Sprintf(", %s frames/s", Figures(p.rate(v, took)))
+	}
+	return s + fmt.Sprintf(", %s left", clock(max(0, p.remaining(v, took)-time.Since(at))))
 }
 
-// frame is the pixel frame that the current tile has come to: a slice is given
-// in frames of the network's input, of which the first stands for one.
+// frame is the pixel frame that the current tile has come to: of the only tile by its
+// share of the work. Else a slice is given in frames of the network's input, of which the
+// first stands for one.
 func (p *Progress) frame(v vae.Progress) int {
 	switch {
+	case v.Tiles < 2 && !v.Middle && v.Done > 0:
+		return int(v.Done * float64(p.frames))
 	case v.Slice == v.Slices && v.Tile < v.Tiles, v.Frame == 0:
 		return 0 // the next tile begins
 	case v.Frames < 2:

@@ -40,6 +40,7 @@ type Terminal struct {
 
 	Warnings []string // so far
 
+	Args   []string          // of the command line, some of which are files
 	called map[string]string // what files are called that came from elsewhere or go there
 }
 
@@ -47,6 +48,7 @@ type Terminal struct {
 // no result.
 func (t *Terminal) ForClip(name, prefix string) *Terminal {
 	return &Terminal{
+		Args:   t.Args,
 		Stdout: &Outlet{Writer: io.Discard}, Stderr: t.Stderr, JSON: true, Quiet: t.Quiet, Progress: t.Progress,
 		Prefix: prefix, Clip: name,
 	}
@@ -68,6 +70,12 @@ func (t *Terminal) Spoken(text string) string {
 	return text
 }
 
+// Plain is text as people read it: with files called as Call said, and without names of
+// packages.
+func (t *Terminal) Plain(text string) string {
+	return quote.Message(job.Plain(t.Spoken(text), t.Args...))
+}
+
 // Say prints a line of the result for people.
 func (t *Terminal) Say(format string, args ...any) {
 	events := t.Progress == "json" && t.Streamed // which alone go to standard error then
@@ -78,7 +86,7 @@ func (t *Terminal) Say(format string, args ...any) {
 
 // Note prints a line on what is being done.
 func (t *Terminal) Note(format string, args ...any) {
-	text := t.Prefix + quote.Message(t.Spoken(fmt.Sprintf(format, args...)))
+	text := t.Prefix + t.Plain(fmt.Sprintf(format, args...))
 	switch {
 	case t.Quiet:
 	case t.Progress == "json":
@@ -90,7 +98,7 @@ func (t *Terminal) Note(format string, args ...any) {
 
 // Warn prints a line that the user should see.
 func (t *Terminal) Warn(format string, args ...any) {
-	text := quote.Message(t.Spoken(fmt.Sprintf(format, args...)))
+	text := t.Plain(fmt.Sprintf(format, args...))
 	t.Warnings = append(t.Warnings, text)
 	if t.Progress == "json" {
 		t.Event(Event{Event: "warning", Text: text})
@@ -104,7 +112,7 @@ func (t *Terminal) Fail(err error, code int) {
 	if code == job.ExitInterrupted {
 		err = errors.New("interrupted")
 	}
-	text := quote.Message(t.Spoken(err.Error()))
+	text := t.Plain(err.Error())
 	if t.Progress == "json" {
 		t.Event(Event{Event: "error", Error: text, Code: code})
 	}

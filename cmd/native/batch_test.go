@@ -243,7 +243,7 @@ func TestBatchGoesOn(t *testing.T) {
 		require.Len(t, all, len(c.lines))
 		assert.Equal(t, batch.Done, all["z"].Status)
 		if c.code != job.ExitUsage {
-			assert.Contains(t, o.stderr, "[1/"+fmt.Sprint(len(c.lines))+" missing] media: ")
+			assert.Contains(t, o.stderr, "[1/"+fmt.Sprint(len(c.lines))+" missing] ")
 		}
 		for name, code := range map[string]int{"missing": job.ExitInput, "large": job.ExitMemory, "nowhere": job.ExitUsage, "below": job.ExitUsage, "without": job.ExitFailed} {
 			if o, ok := all[name]; ok {

@@ -56,7 +56,7 @@ func TestInfoOfVideo(t *testing.T) {
 	path := ffmpegClip(t, "x.mkv", "testsrc2=s=32x48:r=25:d=1", "-c:v", "ffv1", "-pix_fmt", "bgr0")
 	o := tesseraEnv(t, none, "info", path)
 	require.Equal(t, 0, o.code, o.stderr)
-	assert.Equal(t, path+": video of 25 frames of 48x32 pixels, 25 frames/s\n", o.stdout)
+	assert.Equal(t, path+": video of 25 frames of 32x48 pixels, 25 frames/s\n", o.stdout)
 	assert.Empty(t, o.stderr)
 
 	data, err := os.ReadFile(path)

@@ -86,7 +86,7 @@ func (c *demoCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	a.Note("encoding and decoding %s of %dx%d with %s", terminal.Frames(o.Clip.Frames), o.Clip.Height, o.Clip.Width, c.with(config))
+	a.Note("encoding and decoding %s of %dx%d with %s", terminal.Frames(o.Clip.Frames), o.Clip.Width, o.Clip.Height, c.with(config))
 	sinks, outputs, err := c.create(a, o.Again)
 	defer func() {
 		for _, s := range sinks {

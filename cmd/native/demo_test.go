@@ -112,7 +112,7 @@ func TestInfo(t *testing.T) {
 	assert.Positive(t, m.Needs[0].Tiled)
 	assert.GreaterOrEqual(t, m.Needs[1].Tiled, m.Needs[0].Tiled)
 	o := succeed(t, "info", tiny)
-	for _, word := range []string{"SeedVR2 VAE (seedvr2)", "scaling 0.9152, shift 0", "in tiles of 512", "24, 32, 48, 48", "2,550,187 in 250 tensors", "250 F16", "16 channels", "512x512", "720x1280", "1080x1920", "GiB"} {
+	for _, word := range []string{"SeedVR2 VAE (seedvr2)", "scaling 0.9152, shift 0", "in tiles of 512", "24, 32, 48, 48", "2,550,187 in 250 tensors", "250 F16", "16 channels", "512x512", "1280x720", "1920x1080", "time a frame", "GiB"} {
 		assert.Contains(t, o.stdout, word)
 	}
 	// Without a device it still tells.
@@ -120,11 +120,11 @@ func TestInfo(t *testing.T) {
 	assert.Zero(t, o.code)
 	assert.Contains(t, o.stderr, "default limits")
 	assert.Contains(t, o.stdout, "2,550,187")
-	assert.Contains(t, succeed(t, "info", latentFile(t, 16, 2, 3, 4)).stdout, "latent of 16 channels, 2 frames, 3x4 cells")
-	assert.Contains(t, succeed(t, "info", demoClip(t, 2, 10, 12)).stdout, "video of 2 frames of 10x12")
+	assert.Contains(t, succeed(t, "info", latentFile(t, 16, 2, 3, 4)).stdout, "latent of 16 channels, 2 frames, 4x3 cells")
+	assert.Contains(t, succeed(t, "info", demoClip(t, 2, 10, 12)).stdout, "video of 2 frames of 12x10")
 	layers := filepath.Join(t.TempDir(), "layers.npy")
 	write(t, layers, npy([]int{4, 3, 2, 5}, make([]float32, 120)))
-	assert.Contains(t, succeed(t, "info", layers).stdout, "video of 3 frames of 2x5")
+	assert.Contains(t, succeed(t, "info", layers).stdout, "video of 3 frames of 5x2")
 }
 
 func TestDevices(t *testing.T) {

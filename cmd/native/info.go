@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"tessera/app/interrupt"
 	"tessera/app/job"
@@ -66,7 +67,16 @@ func (c *infoCmd) Run(a *app) (err error) {
 		return err
 	}
 	m.Config.Print = config.Print
-	return a.model(m, adapter)
+	precision := vae.F16
+	if m.Elem.Bytes() == 4 {
+		precision = vae.F32
+	}
+	return a.model(m, adapter, func(p *vae.Plan) time.Duration {
+		if adapter.Backend == "" {
+			return 0 // none is here
+		}
+		return machine.Duration(a.ctx, c.GPU(), adapter, m, precision, "decode", p)
+	})
 }
 
 // noTensors tells of a file that can't be opened as one of tensors, for the
@@ -155,7 +165,7 @@ func (a *app) latent(path string, l latent.Latent) error {
 	case l.Images:
 		what = "batch of pictures"
 	}
-	a.Say("%s: %s of %d channels, %s, %dx%d cells", path, what, l.Channels, terminal.Frames(l.Frames), l.Height, l.Width)
+	a.Say("%s: %s of %d channels, %s, %dx%d cells", path, what, l.Channels, terminal.Frames(l.Frames), l.Width, l.Height)
 	for _, text := range l.Notes {
 		a.Say("  %s", text)
 	}
@@ -210,7 +220,7 @@ func (a *app) video(path string, v media.Summary) error {
 	if v.Aspect.Known() {
 		rate += fmt.Sprintf(", each %s as wide as high", v.Aspect)
 	}
-	a.Say("%s: video of %s%s of %dx%d pixels%s", path, about, terminal.Frames(v.Frames), v.Height, v.Width, rate)
+	a.Say("%s: video of %s%s of %dx%d pixels%s", path, about, terminal.Frames(v.Frames), v.Width, v.Height, rate)
 	for _, text := range v.Notes {
 		a.Say("  %s", text)
 	}
@@ -241,13 +251,16 @@ type modelInfo struct {
 // need is what decoding a clip of a size takes. Bytes are 0 where that is
 // beyond the adapter's limits.
 type need struct {
-	Size   string `json:"size"` // HxW pixels
-	Whole  int64  `json:"one_tile_bytes"`
-	Exact  int64  `json:"exact_tile_bytes,omitempty"` // in exact tiles of the default size; absent where the model has none, or beyond the limits
-	Tiled  int64  `json:"default_tile_bytes"`         // in feathered ones
-	Fits   string `json:"tiles"`                      // as the default flags would cut it
-	GFLOPs int64  `json:"gflops_per_frame"`
-	Error  string `json:"error,omitempty"`
+	Size     string  `json:"size"` // HxW pixels
+	Width    int     `json:"width"`
+	Height   int     `json:"height"`
+	Whole    int64   `json:"one_tile_bytes"`
+	Exact    int64   `json:"exact_tile_bytes,omitempty"` // in exact tiles of the default size; absent where the model has none, or beyond the limits
+	Tiled    int64   `json:"default_tile_bytes"`         // in feathered ones
+	Fits     string  `json:"tiles"`                      // as the default flags would cut it
+	GFLOPs   int64   `json:"gflops_per_frame"`
+	Expected float64 `json:"expected_seconds_per_frame,omitempty"` // on the adapter
+	Error    string  `json:"error,omitempty"`
 }
 
 // needFrames are the latent frames of the clips that needs are told for: 17
@@ -255,7 +268,8 @@ type need struct {
 // blending tiles, which goes to disk beyond the budget.
 const needFrames = 5
 
-func (a *app) model(m *vae.Model, adapter gpu.Info) error {
+// model tells of a checkpoint; expect is how long a plan takes on the adapter, 0 if unknown.
+func (a *app) model(m *vae.Model, adapter gpu.Info, expect func(*vae.Plan) time.Duration) error {
 	s, c := m.Summary(), m.Config
 	i := modelInfo{
 		Kind: "model", File: terminal.FileName(a.Spoken(s.File)), Format: s.Format, Bytes: s.Bytes, Print: c.Print, Family: c.Family, Model: c.Model, Layout: c.Layout,
@@ -266,7 +280,7 @@ func (a *app) model(m *vae.Model, adapter gpu.Info) error {
 		if c.Can("decode") != nil {
 			break
 		}
-		i.Needs = append(i.Needs, needs(a.ctx, m, size))
+		i.Needs = append(i.Needs, needs(a.ctx, m, size, expect))
 	}
 	if err := a.ctx.Err(); err != nil {
 		return err
@@ -320,14 +334,18 @@ func (a *app) table(i modelInfo) error {
 		return nil
 	}
 	exact := slices.Contains(i.Config.Tilings, vae.Exact)
-	columns := []string{"frame", "GFLOP a frame", "in one tile", "in tiles of 512", "by default"}
+	columns := []string{"frame", "GFLOP a frame", "in one tile", "in tiles of 512", "by default", "time a frame"}
 	if exact {
 		columns = slices.Replace(columns, 3, 4, "exact tiles of 512", "feathered ones")
 	}
 	t := tabwriter.NewWriter(a.Stdout, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(t, "  "+strings.Join(columns, "\t"))
 	for _, n := range i.Needs {
-		row := []string{n.Size, fmt.Sprint(n.GFLOPs), bytesOrNot(n.Whole), bytesOrNot(n.Tiled), n.Fits}
+		expected := "unknown"
+		if n.Expected > 0 {
+			expected = terminal.About(time.Duration(n.Expected * float64(time.Second)))
+		}
+		row := []string{fmt.Sprintf("%dx%d", n.Width, n.Height), fmt.Sprint(n.GFLOPs), bytesOrNot(n.Whole), bytesOrNot(n.Tiled), n.Fits, expected}
 		if exact {
 			row = slices.Insert(row, 3, bytesOrNot(n.Exact))
 		}
@@ -337,8 +355,8 @@ func (a *app) table(i modelInfo) error {
 }
 
 // needs plans the decoding of a clip.
-func needs(ctx context.Context, m *vae.Model, size tiling.Size) need {
-	n := need{Size: size.String(), Fits: "does not fit"}
+func needs(ctx context.Context, m *vae.Model, size tiling.Size, expect func(*vae.Plan) time.Duration) need {
+	n := need{Size: size.String(), Width: size.W, Height: size.H, Fits: "does not fit"}
 	c := m.Config
 	z := latent.Latent{
 		Channels: c.Latent, Frames: needFrames, Height: (size.H + c.Decoded() - 1) / c.Decoded(), Width: (size.W + c.Decoded() - 1) / c.Decoded(),
@@ -376,6 +394,7 @@ func needs(ctx context.Context, m *vae.Model, size tiling.Size) need {
 		return n
 	}
 	n.Fits, n.GFLOPs = job.Cut(p), cmp.Or(n.GFLOPs, gflops)
+	n.Expected = expect(p).Seconds() / float64(p.Frames)
 	return n
 }
 

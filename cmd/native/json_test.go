@@ -65,7 +65,7 @@ func TestKeysOfJSON(t *testing.T) {
 		}
 	}
 	t.Run("serve", func(t *testing.T) {
-		cmd := exec.Command(built.program, "serve", "--json", "--addr", "127.0.0.1:0", "--page", dir)
+		cmd := exec.Command(built.program, "serve", "--json", "--allow-no-adapter", "--addr", "127.0.0.1:0", "--page", dir)
 		write(t, filepath.Join(dir, "index.html"), []byte("the page"))
 		stdout, err := cmd.StdoutPipe()
 		require.NoError(t, err)

@@ -176,7 +176,7 @@ func TestDecodeForeign(t *testing.T) {
 		} else {
 			assert.Equal(t, first, got, name)
 		}
-		assert.Contains(t, succeed(t, "info", z).stdout, name+": latent of 16 channels, 2 frames, 2x3 cells")
+		assert.Contains(t, succeed(t, "info", z).stdout, name+": latent of 16 channels, 2 frames, 3x2 cells")
 	}
 }
 

@@ -1,5 +1,5 @@
 // Command tessera encodes video to latents and decodes latents to video with
-// the VAEs of video generators, on any GPU that speaks WebGPU. `tessera --help`
+// the VAEs of video generators, on any GPU that speaks WebGPU. `tessera -h`
 // lists the commands, `tessera decode --help` explains one.
 package main
 
@@ -60,7 +60,7 @@ const description = `Encode video and pictures to latents and decode latents bac
     tessera plan -m seedvr2 --frames 21 --size 1280x720
     tessera devices
 
-Sizes are height x width in pixels, but --size is width x height.
+Sizes are width x height in pixels, but --tile and --overlap are height x width.
 
 Drag a latent onto the program, together with its checkpoint, to decode it beside itself. Only this remembers a checkpoint's path, in tessera/last-model.txt in the user's configuration folder, for latents that are dragged alone. Delete the file to forget it.
 
@@ -83,19 +83,20 @@ type cli struct {
 	Quiet    bool   `short:"q" help:"Print only warnings and errors."`
 	Progress string `enum:"auto,bar,plain,json,none" default:"auto" placeholder:"HOW" help:"Progress on standard error: bar, plain (a line every few seconds), json (a line for each event, see docs/events.md) or none; default bar on a terminal, else plain."`
 
-	Version versionFlag `help:"Print the program's version."`
+	PrintVersion versionFlag `name:"version" short:"V" help:"Print the program's version."`
 
 	Decode    decodeCmd    `cmd:"" help:"Decode a latent to video."`
 	Encode    encodeCmd    `cmd:"" help:"Encode a video to a latent."`
 	Roundtrip roundtripCmd `cmd:"" help:"Encode and decode a video, and measure the loss."`
 	Batch     batchCmd     `cmd:"" help:"Encode or decode many clips with one loaded model."`
 	Info      infoCmd      `cmd:"" help:"Describe a checkpoint, latent or video and its requirements."`
-	Plan      planCmd      `cmd:"" help:"Count the arithmetic and memory of a job, without a device or a checkpoint."`
+	Plan      planCmd      `cmd:"" help:"Count the arithmetic, memory and time of a job, without running it."`
 	Devices   devicesCmd   `cmd:"" help:"List the adapters and mark the default."`
 	Serve     serveCmd     `cmd:"" help:"Serve the page, and an HTTP API for programs."`
 	Demo      demoCmd      `cmd:"" help:"Encode and decode a built-in clip."`
-	Bench     benchCmd     `cmd:"" help:"Measure how much of an adapter's peak the operations and models reach."`
+	Bench     benchCmd     `cmd:"" help:"Measure an adapter: operations and models against its peak."`
 
+	Version    versionCmd    `cmd:"" help:"Print the program's version."`
 	Completion completionCmd `cmd:"" help:"Print a shell completion script."`
 	Man        manCmd        `cmd:"" help:"Print the manual page."`
 }
@@ -120,7 +121,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	ctx, stop := interrupt.Context(&stdout, &stderr)
 	defer stop()
 	out := &terminal.Outlet{Writer: stdout}
-	t := &terminal.Terminal{Stdout: out, Stderr: stderr, JSON: slices.Contains(args, "--json")}
+	t := &terminal.Terminal{Stdout: out, Stderr: stderr, Args: args, JSON: slices.Contains(args, "--json")}
 	a := newApp(ctx, t)
 	if slices.Contains(args, "--progress=json") { // errors of the command line too
 		a.Progress = "json"
@@ -143,7 +144,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 
 func (a *app) execute(args []string) error {
 	if len(args) == 0 {
-		args = []string{"--help"}
+		args = []string{"-h"}
 	}
 	if args[0] == "help" {
 		args = append(slices.Clone(args[1:]), "--help")
@@ -159,7 +160,7 @@ func (a *app) execute(args []string) error {
 	}
 	var c cli
 	parser, err := kong.New(&c, kong.Name("tessera"), kong.Description(description), kong.Writers(a.Stdout, a.Stderr),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true}), kong.ExplicitGroups(flags.Groups), kong.Bind(a, a.Terminal), kong.Exit(a.exit), vars(), kong.KindMapper(reflect.String, kong.MapperFunc(verbatim)))
+		kong.Help(help(short(args))), kong.ConfigureHelp(kong.HelpOptions{Compact: true}), kong.ExplicitGroups(flags.Groups), kong.Bind(a, a.Terminal), kong.Exit(a.exit), vars(), kong.KindMapper(reflect.String, kong.MapperFunc(verbatim)))
 	if err != nil {
 		panic(err)
 	}
@@ -228,7 +229,7 @@ func exitCode(ctx context.Context, err error) int {
 
 // usage makes a usage error of one of the parser's.
 func usage(err error) error {
-	hint := "`tessera --help` lists the commands.\n"
+	hint := "`tessera -h` lists the commands.\n"
 	parse, ok := errors.AsType[*kong.ParseError](err)
 	if ok && parse.Context.Selected() != nil {
 		n := parse.Context.Selected()

@@ -58,7 +58,7 @@ func TestDecodeLayoutsOfOthers(t *testing.T) {
 	folded := writeTensors(t, path("folded.latent"), nil, tensor{"latent_tensor", []int{1, 32, 2, 4}, data}, mark)
 	assert.Equal(t, want, made(tiny, folded), "frames among the channels")
 	const perhaps = "shape [1 32 2 4] may be 2 frames of 16 channels, as ComfyUI's samplers leave SeedVR2's latents, or moments of 16 channels: the model decides"
-	assert.Contains(t, succeed(t, "info", folded).stdout, "latent of 32 channels, 1 frame, 2x4 cells\n  "+perhaps+"\n")
+	assert.Contains(t, succeed(t, "info", folded).stdout, "latent of 32 channels, 1 frame, 4x2 cells\n  "+perhaps+"\n")
 	assert.Contains(t, succeed(t, "info", "--json", folded).stdout, "\"notes\": [\n    \""+perhaps+"\"\n  ]")
 	folded = writeTensors(t, path("folded.safetensors"), nil, tensor{"samples", []int{1, 32, 2, 4}, data})
 	assert.Equal(t, want, made(tiny, folded), "not ComfyUI's")
@@ -126,7 +126,7 @@ func TestDecodeLayoutsOfOthers(t *testing.T) {
 		{name: "another layout", args: decode(tiny, plain, " --layout=HWC"), code: job.ExitInput, want: "latent has shape [16 2 2 4], expected 3 dimensions for --layout=HWC"},
 		{name: "no layout", args: decode(tiny, plain, " --layout=CFWH"), code: job.ExitUsage, want: `"CFWH", expected BCFHW, BFCHW, BFHWC, CFHW`},
 		{name: "no size", args: decode(qwen(t), packed, ""), code: job.ExitInput, want: "packed latents have shape [1 4 64], of 4 squares of 2x2 cells: --size=WIDTHxHEIGHT says how they lie"},
-		{name: "another size", args: decode(qwen(t), packed, " --size=64x32"), code: job.ExitInput, want: "of 4 squares of 2x2 cells, but 4x8 cells have 8"},
+		{name: "another size", args: decode(qwen(t), packed, " --size=64x32"), code: job.ExitInput, want: "of 4 squares of 2x2 cells, but 8x4 cells have 8"},
 		{name: "half a square", args: decode(qwen(t), packed, " --size=40x32"), code: job.ExitInput, want: "packed latents of 40x32 pixels, expected multiples of 16"},
 		{name: "no such tensor", args: decode(wan21(t), i2v, " --latent-key=latents_start"), code: job.ExitInput, want: "expected one named latents_start, as --latent-key says"},
 	})
@@ -341,7 +341,7 @@ func TestByteOrderMarks(t *testing.T) {
 	cmd.Stdin = strings.NewReader(lines)
 	out, _ := cmd.Output()
 	for name, o := range outcomes(t, string(out)) {
-		assert.Regexp(t, "^media: "+name+`\.mp4: (no such file or directory|File not found\.)$`, o.Error, "the second is Windows'")
+		assert.Regexp(t, "^"+name+`\.mp4: (no such file or directory|File not found\.)$`, o.Error, "the second is Windows'")
 	}
 	assert.Len(t, outcomes(t, string(out)), 2, string(out))
 }

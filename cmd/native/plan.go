@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"tessera/app/interrupt"
 	"tessera/app/job"
@@ -25,10 +26,10 @@ import (
 )
 
 type planCmd struct {
-	Model     string       `short:"m" required:"" placeholder:"MODEL" env:"TESSERA_MODEL" help:"${families} as published, or a checkpoint, of which only the header is read."`
+	Model     string       `short:"m" required:"" placeholder:"MODEL" env:"TESSERA_MODEL" help:"${families} as published, qwen-image, sdxl, or a checkpoint, of which only the header is read."`
 	Op        string       `enum:"decode,encode" default:"decode" help:"decode or encode."`
 	Frames    flags.Frames `default:"1" placeholder:"N" help:"Frames of the video."`
-	Size      flags.Pixels `required:"" placeholder:"WxH" help:"Size of the video in pixels, width x height."`
+	Size      flags.Pixels `placeholder:"WxH" help:"Size of the video in pixels, width x height; default 1280x720, of pictures 1024x1024."`
 	Precision string       `group:"device" enum:"f32,f16" default:"f16" help:"Storage of activations: f32 or f16."`
 	Layers    bool         `help:"List every layer."`
 	Map       bool         `help:"List the buffers on the device, their contents and lifetimes."`
@@ -37,16 +38,19 @@ type planCmd struct {
 	flags.Pictures
 	flags.Shortcuts
 	flags.Tiles
+
+	file terminal.FileName // that is planned for; "": a published model
 }
 
 // Help is shown below the flags.
 func (planCmd) Help() string {
-	return `plan counts the commands that would run, without a device and without weights: multiply-accumulates of convolutions and products (attention's separately), bytes read and written if every operand moved once, dispatches, and peak memory on the device. It assumes an adapter without limits, and unlimited memory except for --memory; a real adapter may need more dispatches or smaller tiles. Without --host-memory host memory is unlimited too, while a run uses at most three quarters of what is free; the plan says how much must be free. Weights of a published model are f16.
+	return `plan counts the commands that would run, without weights: multiply-accumulates of convolutions and products (attention's separately), bytes read and written if every operand moved once, dispatches, and peak memory on the device. It assumes an adapter without limits, and unlimited memory except for --memory; a real adapter may need more dispatches or smaller tiles. Without --host-memory host memory is unlimited too, while a run uses at most three quarters of what is free; the plan says how much must be free. Weights of a published model are f16. If there is an adapter, plan estimates the time on it by its last jobs, or a short measurement.
 
 The reference is the original implementation on the same job. It computes every temporal tap, also of zeros and repeated frames, every upsampled frame, also those it drops, and log-variances. It uses the same tiles, or the whole frame in place of exact tiles.
 
 Slices have one latent frame unless --chunk sets more, or --memory leaves room for more.
 
+    tessera plan -m qwen-image
     tessera plan -m seedvr2 --frames 21 --size 1280x720 --tile off
     tessera plan -m wan2.1 --op encode --size 1920x1080 --memory 6GiB --layers
     tessera plan -m Wan2.2_VAE.pth --frames 81 --size 1280x704 --json`
@@ -63,6 +67,8 @@ type planned struct {
 	Width     int               `json:"width"`
 	Pictures  bool              `json:"independent_frames,omitempty"`
 	Precision string            `json:"precision"`
+	Expected  float64           `json:"expected_seconds,omitempty"` // on the adapter here, with its default precision
+	Adapter   string            `json:"adapter,omitempty"`
 	report.Layout
 	Depth  int  `json:"depth,omitempty"` // of portions that the slices run in
 	Rows   bool `json:"rows,omitempty"`  // convolutions write over what they read
@@ -120,6 +126,12 @@ func (c *planCmd) Run(a *app) error {
 		return err
 	}
 	defer m.Close()
+	if c.Size == (flags.Pixels{}) {
+		c.Size = flags.Pixels{W: 1280, H: 720}
+		if c.independent(m) {
+			c.Size = flags.Pixels{W: 1024, H: 1024}
+		}
+	}
 	o, err := c.options(m)
 	if err != nil {
 		return err
@@ -141,10 +153,33 @@ func (c *planCmd) Run(a *app) error {
 		}
 	}
 	done()
+	if err := c.expect(a, m, p, r); err != nil {
+		return err
+	}
 	if a.JSON {
 		return a.Print(r)
 	}
 	return c.tell(a, r, p)
+}
+
+// expect estimates how long the job takes on the best adapter here, if there is one.
+func (c *planCmd) expect(a *app, m *vae.Model, p *vae.Plan, r *planned) error {
+	_, noCache := os.LookupEnv("TESSERA_NO_CACHE")
+	o := gpu.Options{Adapter: -1, Backend: cmp.Or(os.Getenv("TESSERA_BACKEND"), "auto"), NoCache: noCache}
+	dev, err := machine.OpenDevice(o)
+	if err != nil {
+		return nil
+	}
+	info := dev.Info()
+	dev.Close()
+	precision := vae.Auto
+	if c.Precision == string(vae.F32) {
+		precision = vae.F32
+	}
+	if d := machine.Duration(a.ctx, o, info, m, precision, c.Op, p); d > 0 {
+		r.Expected, r.Adapter = d.Seconds(), info.Name
+	}
+	return a.ctx.Err()
 }
 
 // open makes the model of a family's name, else of a file's header.
@@ -153,9 +188,10 @@ func (c *planCmd) open(a *app) (*vae.Model, error) {
 	limits.MaxBuffer, limits.MaxBinding = 1<<50, 1<<50
 	adapter := gpu.Info{Type: "discrete", F16: true, Memory: 1 << 50, Limits: limits}
 	settings := vae.Settings{Precision: vae.Precision(c.Precision), As: c.As, Force: true, Kernels: c.KernelSettings()} // what weights make is no matter here
-	if slices.Contains(vae.Families(), c.Model) {
-		return vae.Published(c.Model, adapter, settings)
+	if m, err := vae.Published(c.Model, adapter, settings); !errors.Is(err, vae.ErrUnknownModel) {
+		return m, err
 	}
+	c.file = terminal.FileName(c.Model)
 	m, err := interrupt.Await(a.ctx, func() (*vae.Model, error) { return vae.Inspect(c.Model, adapter, settings) })
 	return m, absent(c.Model, err)
 }
@@ -163,7 +199,7 @@ func (c *planCmd) open(a *app) (*vae.Model, error) {
 // absent says of a model that is neither a family nor a file what there is.
 func absent(model string, err error) error {
 	if _, there := os.Stat(model); errors.Is(err, fs.ErrNotExist) && there != nil { // a shard of it may be what isn't there
-		return terminal.Refused("--model=%s: there is no such file, expected a checkpoint or one of %s", model, strings.Join(vae.Families(), ", "))
+		return terminal.Refused("--model=%s: there is no such file, expected a checkpoint or one of %s, qwen-image, sdxl", model, strings.Join(vae.Families(), ", "))
 	}
 	return err
 }
@@ -221,9 +257,7 @@ func (c *planCmd) planned(m *vae.Model, p *vae.Plan) *planned {
 		Peak: p.Bytes(), Weights: p.Weights, Activations: p.Activations, Causal: p.Causal, Canvas: p.Canvas, Transfer: p.Transfer, Spool: p.Spool,
 		Host: p.Host, HostWeights: p.Streamed, HostFree: c.free(p.Host), Moved: p.Moved,
 	}
-	if !slices.Contains(vae.Families(), c.Model) {
-		r.File = terminal.FileName(c.Model)
-	}
+	r.File = c.file
 	if c.Map {
 		for _, l := range p.MemoryMap() {
 			r.Map = append(r.Map, planAllocation(l))
@@ -265,6 +299,11 @@ func (c *planCmd) tell(a *app, r *planned, p *vae.Plan) error {
 	}
 	if r.Rows {
 		cut += ", made over what they are made of"
+	}
+	if r.Expected > 0 {
+		a.Say("  time        %s expected on %s", terminal.About(time.Duration(r.Expected*float64(time.Second))), r.Adapter)
+	} else {
+		a.Say("  time        unknown: no usable adapter here, or no cache folder")
 	}
 	a.Say("  tiles       %s", cut)
 	a.Say("  products    %s MACs, %.3f of the reference's %s", terminal.Scaled(r.MACs), float64(r.MACs)/float64(r.ReferenceMACs), terminal.Scaled(r.ReferenceMACs))

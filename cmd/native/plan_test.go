@@ -195,7 +195,6 @@ func TestScaled(t *testing.T) {
 func TestPlanRefuses(t *testing.T) {
 	for args, says := range map[string]string{
 		"--model=seedvr3 --size=64x64":                          "there is no such file, expected a checkpoint or one of seedvr2, wan2.1, wan2.2",
-		"--model=seedvr2":                                       "--size=WxH",
 		"--model=seedvr2 --size=720":                            "expected a width and a height of 1 to 32768 pixels, such as 1280x720",
 		"--model=seedvr2 --size=0x720":                          "expected a width and a height",
 		"--model=seedvr2 --size=1280x720x3":                     "expected a width and a height",
@@ -263,4 +262,28 @@ func TestPlanMap(t *testing.T) {
 	require.Zero(t, o.code, o.stderr)
 	require.Regexp(t, `arena 0 +\S+ MiB +1 +\S+ .iB +decoder\.\S+ +decoder\.`, o.stdout)
 	require.Regexp(t, `memory decoder\.head\.2 1 .* all `, o.stdout)
+}
+
+// A published model is planned by its usual name alone, at a usual size, and where there is
+// an adapter with the time that it takes there.
+func TestPlanByName(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]planned{
+		"qwen-image": {Model: "Qwen-Image", Width: 1024, Height: 1024, Pictures: true},
+		"wan-2.1":    {Model: "Wan 2.1", Width: 1280, Height: 720},
+		"SDXL":       {Model: "SDXL", Width: 1024, Height: 1024, Pictures: true},
+	} {
+		var r planned
+		o := tesseraEnv(t, noDevice, "plan", "-m", name, "--json")
+		require.Equal(t, 0, o.code, o.stderr)
+		require.NoError(t, json.Unmarshal([]byte(o.stdout), &r))
+		got := planned{Model: r.Model, Width: r.Width, Height: r.Height, Pictures: r.Pictures}
+		assert.Equal(t, want.Model, got.Model)
+		assert.Equal(t, want.Pictures, got.Pictures)
+		assert.Equal(t, [2]int{want.Width, want.Height}, [2]int{got.Width, got.Height}, name)
+		assert.Zero(t, r.Expected, "without an adapter")
+	}
+	assert.Contains(t, tesseraEnv(t, noDevice, "plan", "-m", "qwen-image").stdout, "time        unknown")
+	needDevice(t)
+	assert.Regexp(t, `time        .* expected on `, succeed(t, "plan", "-m", "taesd", "--size", "64x64").stdout)
 }

@@ -19,6 +19,7 @@ import (
 	"tessera/app/interrupt"
 	"tessera/app/job"
 	"tessera/app/machine"
+	"tessera/app/report"
 	"tessera/app/serve"
 	"tessera/app/terminal"
 	"tessera/cmd/native/flags"
@@ -47,8 +48,9 @@ type serveCmd struct {
 	Open      bool          `help:"Open the page in the browser."`
 	Backend   string        `group:"device" enum:"auto,vulkan,d3d12,metal" default:"auto" env:"TESSERA_BACKEND" help:"Graphics API: auto, vulkan, d3d12 or metal."`
 
-	Adapter   flags.Adapter `group:"device" default:"best" placeholder:"N" help:"Adapter by its number in 'tessera devices'; default the best."`
-	Precision string        `group:"device" enum:"auto,f32,f16" default:"auto" help:"Storage of activations in programs' jobs: auto (f16 on a GPU that has it), f32 or f16."`
+	AllowNoAdapter bool          `group:"device" help:"Start even if there is no usable adapter: only the page is of use then."`
+	Adapter        flags.Adapter `group:"device" default:"best" placeholder:"N" help:"Adapter by its number in 'tessera devices'; default the best."`
+	Precision      string        `group:"device" enum:"auto,f32,f16" default:"auto" help:"Storage of activations in programs' jobs: auto (f16 on a GPU that has it), f32 or f16."`
 	flags.ShaderCache
 	flags.Tuning
 	Dawn string `group:"device" placeholder:"FILE" help:"Dawn library; default: searched beside the program, in the user's cache and in the system."`
@@ -104,12 +106,17 @@ func (c *serveCmd) Run(a *app) error {
 	if s.Beyond() && len(certificates) == 0 {
 		a.Warn("--listen %s: other machines can reach this engine, and clips and tokens cross the network unencrypted", c.Listen)
 	}
-	if err := c.announce(a, s.URL()); err != nil {
+	info, err := c.adapter(a, o)
+	if err != nil {
+		return err
+	}
+	if err := c.announce(a, s.URL(), info, models); err != nil {
 		return err
 	}
 	if t := s.Token(); t != "" && len(tokens) == 0 && len(models) > 0 {
 		a.Note("programs ask with Authorization: Bearer %s", t)
 	}
+	a.Note("Ctrl-C ends it.")
 	if c.Open {
 		remove, err := desktop.OpenPage(s.URL())
 		if err != nil {
@@ -257,16 +264,53 @@ func (c *serveCmd) page() (fs.FS, error) {
 	return os.DirFS(c.Page), nil
 }
 
-// announce tells the address.
-func (c *serveCmd) announce(a *app, url string) error {
+// adapter is the one that jobs will run on; nil where there is none, and that is allowed.
+func (c *serveCmd) adapter(a *app, o gpu.Options) (*report.Adapter, error) {
+	dev, err := machine.OpenDevice(o)
+	switch {
+	case err == nil:
+		defer dev.Close()
+		info := report.NewAdapter(dev.Info())
+		return &info, nil
+	case c.AllowNoAdapter:
+		a.Warn("%v: pages compute in their browsers, and programs' jobs fail", err)
+		return nil, nil
+	}
+	return nil, job.Mark(fmt.Errorf("%w (--allow-no-adapter serves the page alone)", err), job.ErrNoDevice)
+}
+
+// announcement is what is told at the start; its JSON is the interface for machines.
+type announcement struct {
+	URL       string          `json:"url"`
+	Adapter   *report.Adapter `json:"adapter,omitempty"`
+	Models    []string        `json:"models"`
+	Endpoints []string        `json:"endpoints"` // for programs; none without models
+}
+
+// announce tells the address, and what is there.
+func (c *serveCmd) announce(a *app, url string, adapter *report.Adapter, models []api.Model) error {
+	told := announcement{URL: url, Adapter: adapter, Models: []string{}, Endpoints: []string{}}
+	base, _, _ := strings.Cut(url, "/#")
+	if len(models) > 0 {
+		for _, path := range []string{"/v1/decode", "/v1/encode", "/v1/jobs", "/v1/models", "/openapi.json"} {
+			told.Endpoints = append(told.Endpoints, base+path)
+		}
+	}
+	if adapter != nil {
+		a.Note("adapter: %s (%s)", adapter.Name, adapter.Backend)
+	}
+	for _, m := range models {
+		told.Models = append(told.Models, m.Name)
+		a.Note("model: %s, from %s", m.Name, m.Path)
+	}
+	for _, e := range told.Endpoints {
+		a.Note("endpoint: %s", e)
+	}
 	if a.JSON {
-		if err := a.Print(struct {
-			URL string `json:"url"`
-		}{url}); err != nil {
+		if err := a.Print(told); err != nil {
 			return err
 		}
 	}
 	a.Say("%s", url)
-	a.Note("Ctrl-C ends it.")
 	return nil
 }

@@ -24,7 +24,7 @@ func TestOpenHidesToken(t *testing.T) {
 		script := "#!/bin/sh\necho \"$@\" > " + dir + "/arguments.part\nstat -c '%a %u' \"$1\" > " + dir + "/mode\ncp \"$1\" " + dir + "/page\nmv " + dir + "/arguments.part " + dir + "/arguments\n"
 		require.NoError(t, os.WriteFile(browser, []byte(script), 0o777))
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "index.html"), nil, 0o666))
-		cmd := exec.Command(built.program, "serve", "--open", "--json", "--addr", "127.0.0.1:0", "--page", dir)
+		cmd := exec.Command(built.program, "serve", "--open", "--allow-no-adapter", "--json", "--addr", "127.0.0.1:0", "--page", dir)
 		cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "TMPDIR="+temp)
 		var stderr bytes.Buffer
 		cmd.Stderr = &stderr

@@ -25,7 +25,7 @@ import (
 func TestServe(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "index.html"), []byte("the page"), 0o666))
-	cmd := exec.Command(built.program, "serve", "--json", "--addr", "127.0.0.1:0", "--page", dir, "--folder", dir)
+	cmd := exec.Command(built.program, "serve", "--json", "--allow-no-adapter", "--addr", "127.0.0.1:0", "--page", dir, "--folder", dir)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.StdoutPipe()
@@ -66,7 +66,7 @@ func TestServeBeyondLoopback(t *testing.T) {
 		require.NoError(t, s.Close())
 	}
 	dir := t.TempDir()
-	cmd := exec.Command(built.program, "serve", "--addr", "0.0.0.0:0", "--page", dir)
+	cmd := exec.Command(built.program, "serve", "--allow-no-adapter", "--addr", "0.0.0.0:0", "--page", dir)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "index.html"), nil, 0o666))
 	stderr, err := cmd.StderrPipe()
 	require.NoError(t, err)
@@ -112,5 +112,41 @@ func TestServeRefuses(t *testing.T) {
 		code := run(c.args, &stdout, &stderr)
 		assert.Equal(t, c.code, code, c.args)
 		assert.Contains(t, stderr.String(), c.says, c.args)
+	}
+}
+
+// It says what there is, and does not start without an adapter unless told.
+func TestServeAnnounces(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "index.html"), nil)
+	none := []string{"serve", "--listen", "127.0.0.1:0", "--page", dir, "--dawn", filepath.Join(dir, "nowhere.so")}
+	o := tessera(t, none...)
+	assert.Equal(t, job.ExitDevice, o.code, o.stderr)
+	assert.Contains(t, o.stderr, "--allow-no-adapter serves the page alone")
+
+	announced := func(args ...string) (told announcement, notes string) {
+		cmd := exec.Command(built.program, append(args, "--json")...)
+		var stderr bytes.Buffer
+		cmd.Stderr = &stderr
+		out, err := cmd.StdoutPipe()
+		require.NoError(t, err)
+		require.NoError(t, cmd.Start())
+		require.NoError(t, json.NewDecoder(out).Decode(&told))
+		cmd.Process.Kill()
+		cmd.Wait()
+		return told, stderr.String()
+	}
+	told, notes := announced(append(none, "--allow-no-adapter")...)
+	assert.Nil(t, told.Adapter)
+	assert.Empty(t, told.Models)
+	assert.Contains(t, notes, "warning: ")
+	needDevice(t)
+	told, notes = announced("serve", "--listen", "127.0.0.1:0", "--page", dir, "-m", "small="+tiny)
+	require.NotNil(t, told.Adapter)
+	assert.Equal(t, []string{"small"}, told.Models)
+	address, _, _ := strings.Cut(told.URL, "/#")
+	assert.Contains(t, told.Endpoints, address+"/v1/decode")
+	for _, want := range []string{"adapter: " + told.Adapter.Name, "small, from " + tiny, address + "/v1/jobs"} {
+		assert.Contains(t, notes, want)
 	}
 }

@@ -88,7 +88,7 @@ func TestStreams(t *testing.T) {
 		require.Equal(t, 0, o.code, o.stderr)
 		assert.Equal(t, read(t, out), o.stdout, "encoded from %s", format)
 	}
-	for name, says := range map[string]string{"z.safetensors": ": latent of 16 channels, 2 frames, 5x3 cells", "clip.y4m": ": video of 5 frames of 40x24 pixels, 12 frames/s"} {
+	for name, says := range map[string]string{"z.safetensors": ": latent of 16 channels, 2 frames, 3x5 cells", "clip.y4m": ": video of 5 frames of 24x40 pixels, 12 frames/s"} {
 		o := piped(t, strings.NewReader(read(t, in(name))), "info", "-")
 		require.Equal(t, 0, o.code, o.stderr)
 		assert.Contains(t, o.stdout, "standard input"+says)

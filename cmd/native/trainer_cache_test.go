@@ -92,7 +92,7 @@ func TestRefusedCaches(t *testing.T) {
 	in := "encode -m " + wan21(t) + " " + four + " -o OUT.safetensors "
 	refuse(t, []refusal{
 		{name: "another model", args: "encode -m " + tiny + " " + four + " -o OUT.safetensors --cache=musubi", code: job.ExitInput, want: "the checkpoint is of SeedVR2, expected Wan 2.1 or Qwen-Image"},
-		{name: "sides", args: "encode -m " + wan21(t) + " " + odd + " -o OUT.safetensors --cache=musubi", code: job.ExitInput, want: "a video of 24x32, expected sides in multiples of 16"},
+		{name: "sides", args: "encode -m " + wan21(t) + " " + odd + " -o OUT.safetensors --cache=musubi", code: job.ExitInput, want: "a video of 32x24, expected sides in multiples of 16"},
 		{name: "frames", args: in + "--cache=musubi", code: job.ExitInput, want: "4 frames, expected 1, 5, 9 and so on"},
 		{name: "pictures", args: "encode -m " + qwen(t) + " " + four + " -o OUT.safetensors --cache=musubi", code: job.ExitInput, want: "4 frames, expected one picture for Qwen-Image"},
 		{name: "scale", args: in + "--cache=musubi --scale=none", code: job.ExitUsage, want: "expected no --scale=none and no --moments"},

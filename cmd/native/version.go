@@ -20,15 +20,21 @@ type versionFlag bool
 
 // BeforeReset runs before the rest of the command line is looked at.
 func (versionFlag) BeforeReset(t *terminal.Terminal, k *kong.Kong) error {
-	v := programVersion()
-	if t.JSON {
-		if err := t.Print(v); err != nil {
-			return err
-		}
-	} else {
-		t.Say("tessera %s (%s)", v.Version, strings.Join(slices.DeleteFunc([]string{v.Commit, v.System, v.Go}, func(s string) bool { return s == "" }), ", "))
+	if err := (versionCmd{}).Run(t); err != nil {
+		return err
 	}
 	k.Exit(job.ExitDone)
+	return nil
+}
+
+type versionCmd struct{}
+
+func (versionCmd) Run(t *terminal.Terminal) error {
+	v := programVersion()
+	if t.JSON {
+		return t.Print(v)
+	}
+	t.Say("tessera %s (%s)", v.Version, strings.Join(slices.DeleteFunc([]string{v.Commit, v.System, v.Go}, func(s string) bool { return s == "" }), ", "))
 	return nil
 }
 

@@ -43,7 +43,7 @@ func TestVideoTracks(t *testing.T) {
 		t.Skip("no ffmpeg")
 	}
 	o := succeed(t, "info", clip)
-	assert.Contains(t, o.stdout, ": video of 9 frames of 48x64 pixels, 10 frames/s\n  "+says)
+	assert.Contains(t, o.stdout, ": video of 9 frames of 64x48 pixels, 10 frames/s\n  "+says)
 	refusal{name: "encode", args: "encode -m " + tiny + " " + clip + " -o OUT.npy --track 3", code: job.ExitInput,
 		want: "cover-first.mp4: has no video track 3, only track 1 (32x32, mjpeg, a cover), track 2 (64x48, h264, default)"}.test(t)
 	needDevice(t)

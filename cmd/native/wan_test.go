@@ -176,8 +176,8 @@ func TestTilings(t *testing.T) {
 	assert.Equal(t, "32x32", succeedJSON(t, "decode", "-m", tiny, latent, "-o", out, "--tile=64").Decode.Overlap)
 	in := "decode -m " + tiny + " " + latent + " -o OUT.npy "
 	refuse(t, []refusal{
-		{name: "exact for SeedVR2", args: in + "--tiling=exact", code: job.ExitUsage, want: "vae: SeedVR2: tiling exact: not for this model, expected feather"},
-		{name: "diffusers for SeedVR2", args: in + "--tiling=diffusers", code: job.ExitUsage, want: "vae: SeedVR2: tiling diffusers: not for this model, expected feather"},
+		{name: "exact for SeedVR2", args: in + "--tiling=exact", code: job.ExitUsage, want: "SeedVR2: tiling exact: not for this model, expected feather"},
+		{name: "diffusers for SeedVR2", args: in + "--tiling=diffusers", code: job.ExitUsage, want: "SeedVR2: tiling diffusers: not for this model, expected feather"},
 		{name: "overlap of the tile", args: in + "--tile=64 --overlap=64", code: job.ExitUsage, want: "must be smaller than the tile"},
 	})
 	// The middle of exact tiles needs the whole latent frame: where that doesn't
@@ -268,7 +268,7 @@ func TestPictures(t *testing.T) {
 		assert.Equal(t, 19, b.Dy(), model)
 	}
 	// .npy keeps no metadata: it warns of what is lost.
-	assert.Contains(t, succeed(t, "encode", "-m", wan22(t), picture, "-o", z).stderr, "padded 1 frames of 32x32, not 1 of 19x30")
+	assert.Contains(t, succeed(t, "encode", "-m", wan22(t), picture, "-o", z).stderr, "padded 1 frames of 32x32, not 1 of 30x19")
 }
 
 // Qwen-Image takes frames as pictures, unless told otherwise; the latent keeps

@@ -39,6 +39,7 @@ type run struct {
 	// FLOPs of the whole job: that are known to be done, or will be with the
 	// slice that is worked on; and those taken for done before the device was.
 	done, end, promised float64
+	slice               float64 // of the slice that is worked on
 
 	from, to int     // slices that are worked on, of all tiles
 	keeping  keeping // see Watch.Keep
@@ -216,7 +217,8 @@ func (r *run) tile(ctx context.Context, n, i, nth int, take func(engine.TileFram
 			continue
 		}
 		r.at = place{w, n, i, nth, s, k}
-		r.end += float64(rec.Cost.FLOPs)
+		r.slice = float64(rec.Cost.FLOPs)
+		r.end += r.slice
 		if err := r.do(ctx, rec.Steps...); err != nil {
 			return err
 		}
@@ -250,7 +252,9 @@ func (r *run) submissionDone(flops float64) {
 	r.done += flops - early
 	rounding := 1 + 1e-9*float64(r.plan.Cost.FLOPs)
 	if flops-early >= rounding && r.end-r.done >= rounding {
-		r.watch.Progress(progress(r.plan, r.at, 0, r.done))
+		v := progress(r.plan, r.at, 0, r.done)
+		v.Frame += int(float64(r.at.slice.N) * max(0, 1-(r.end-r.done)/r.slice))
+		r.watch.Progress(v)
 	}
 }
 

@@ -40,7 +40,7 @@ type Progress struct {
 	Tile, Tiles int // tiles done, of all
 	Slice       int // slices of the current tile done
 	Slices      int
-	Frame       int // frames of the current tile's input done: pixel frames to encode, latent frames to decode
+	Frame       int // frames of the current tile's input done: pixel frames to encode, latent frames to decode; within a slice by its FLOPs
 	Frames      int
 	Middle      bool    // exact tiles: this is the middle of the network, on the whole frame
 	Done        float64 // share of the work, 0 to 1, by its FLOPs

@@ -46,8 +46,8 @@ class ServerSettings(io.ComfyNode):
                 io.String.Input(
                     "model",
                     default="",
-                    placeholder="the first",
-                    tooltip="Name of one of the server's models, as in tessera serve -m wan=Wan2.1_VAE.pth. Empty: its first.",
+                    placeholder="the only one",
+                    tooltip="Name of one of the server's models, as in tessera serve -m wan=Wan2.1_VAE.pth. Empty: its only one.",
                 ),
                 io.String.Input(
                     "tile",

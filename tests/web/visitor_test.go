@@ -296,7 +296,7 @@ func visitBroken(v *visit) {
 		title       string // the engine's sentence, where it has one
 		engine      string // part of its words, whole
 	}{
-		{"model-file", "cut.safetensors", []byte{200, 0, 0, 0, 0, 0, 0, 0, '{', '"'}, "cut.safetensors: header length 200, but only 2 bytes follow: truncated, or not a safetensors file", "vae: safetensors: "},
+		{"model-file", "cut.safetensors", []byte{200, 0, 0, 0, 0, 0, 0, 0, '{', '"'}, "cut.safetensors: header length 200, but only 2 bytes follow: truncated, or not a safetensors file", ""},
 		{"input-file", "noise.npy", []byte("not numbers"), "noise.npy: 11 bytes are too few for a .npy header", ""},
 		{"input-file", "noise.mp4", []byte("not a video"), "This browser can’t read noise.mp4", ""},
 		{"input-file", "notes.docx", []byte("?"), "What is notes.docx?", ""},

@@ -250,6 +250,8 @@ export default {
   'progress.next': 'Waiting for the device',
   'progress.preparing': 'Preparing…',
   'progress.about': 'about {time}',
+  'progress.expected': 'about {time} in all, estimated',
+  'progress.compiling': 'Compiling shaders {n} of {of}',
   'progress.began': 'The job runs. Escape cancels it.',
   'progress.tile': 'tile {n} of {of}',
   'progress.middle': 'middle of the network',

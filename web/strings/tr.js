@@ -251,6 +251,8 @@ export default {
   'progress.next': 'Aygıt bekleniyor',
   'progress.preparing': 'Hazırlanıyor…',
   'progress.about': 'yaklaşık {time}',
+  'progress.expected': 'toplam yaklaşık {time}, tahmini',
+  'progress.compiling': 'Gölgelendiriciler derleniyor: {n} / {of}',
   'progress.began': 'İş başladı. Esc tuşu iptal eder.',
   'progress.tile': 'karo {n} / {of}',
   'progress.middle': 'ağın ortası',

@@ -141,7 +141,7 @@ func musubiOf(c vae.Config, e job.Encoding) (*musubi, error) {
 	case e.Options.Unscaled:
 		return nil, terminal.Refused("--cache=musubi with numbers of the model's own: expected no --scale=none and no --moments")
 	case f.Height%musubiSides != 0 || f.Width%musubiSides != 0:
-		return nil, job.BadInput("--cache=musubi: a video of %dx%d, expected sides in multiples of %d, those of the trainer's bucket", f.Height, f.Width, musubiSides)
+		return nil, job.BadInput("--cache=musubi: a video of %dx%d, expected sides in multiples of %d, those of the trainer's bucket", f.Width, f.Height, musubiSides)
 	case f.Frames > 1 && e.Options.Independent:
 		return nil, job.BadInput("--cache=musubi: %d frames, expected one picture for %s", f.Frames, c.Model)
 	case e.Padded.Frames != f.Frames:
