@@ -48,7 +48,7 @@ type sharded struct {
 // openIndex opens the shards that the index f names, which lie beside it.
 func openIndex(f *os.File, path string) (File, error) {
 	bad := func(format string, args ...any) error {
-		return fmt.Errorf("format: "+quote.Text(path)+": "+format, args...)
+		return &ForeignError{path, fmt.Errorf(format, args...)}
 	}
 	x, err := readIndex(f)
 	if err != nil {

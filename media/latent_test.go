@@ -19,6 +19,16 @@ import (
 	"tessera/latent"
 )
 
+// An index of shards that lacks one says which, and of which file.
+func TestLatentOfABrokenIndex(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "z.safetensors")
+	require.NoError(t, os.WriteFile(path, []byte(`{"weight_map": {"latent": "gone.safetensors"}}`), 0o666))
+	_, err := ReadLatent(path, 16)
+	require.ErrorIs(t, err, ErrInput)
+	require.ErrorContains(t, err, path+`: shard "gone.safetensors": `)
+	require.ErrorContains(t, err, "no such file")
+}
+
 // testLatent counts in [C,L,h,w], so that any swap of dimensions shows.
 func testLatent(c, l, h, w int) latent.Latent {
 	data := make([]float32, c*l*h*w)
