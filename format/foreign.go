@@ -52,9 +52,10 @@ func foreign(r io.ReaderAt, name string) error {
 			is = "the index of a checkpoint in several files, which the program opens where they lie beside it: here take the one that has the VAE"
 		}
 	}
+	if _, err := file.Text(head); err != nil {
+		return &ForeignError{name, err}
+	}
 	switch {
-	case file.UTF16(head):
-		is = "UTF-16; save it as UTF-8"
 	case is != "" || len(head) == 0:
 	case isText(head):
 		is = fmt.Sprintf("a text that begins with %q, not a safetensors file: servers send such in place of one", head)

@@ -16,7 +16,7 @@ import (
 // file with its value, and its name in families (families.go).
 type family struct {
 	name      string   // Config.Family
-	marks     []mark   // tensors that its files are told by, of the decoder
+	marks     []string // tensors that its files are told by, of the decoder
 	encoders  []string // those of the encoder, where there is no decoder
 	told      func(f format.File) bool
 	config    func(f format.File) (Config, tensors, error)
@@ -51,6 +51,8 @@ type family struct {
 	saturates     func(c *Config) bool         // the decoder begins with 3*tanh(x/3), which the host does; nil: no
 	residual      *residual                    // where activations are halves; nil: as they are
 	twins         func() []twin                // models that have names and shapes of tensors in common, the most usual first
+	measured      bool                         // means and deviations are tensors of the checkpoint, whatever a config.json lists
+	sigma         float64                      // the scheduler's sigma_data in place of a scaling factor, with statistics for each of the first latent frames; 0: neither
 	classes       []string                     // of diffusers, or of the model's authors, in the config.json beside a checkpoint
 }
 
@@ -100,9 +102,6 @@ func diffusersSums(name string) bool {
 // cache is a model whose latents a trainer caches, the scale of their numbers, and the
 // trainer's words for the models that it trains on them, separated by spaces.
 type cache struct{ trainer, model, scale, trains string }
-
-// mark is a tensor that only some files have, and whose they are.
-type mark struct{ tensor, of string }
 
 // usual are the families that every build knows. The page's first engine knows no others.
 var usual = []*family{&seedVR2Family, &wan21Family, &wan22Family, &qwen21Family}
