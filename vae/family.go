@@ -9,6 +9,7 @@ import (
 
 	"tessera/engine"
 	"tessera/format"
+	"tessera/format/known"
 	"tessera/format/quote"
 )
 
@@ -194,8 +195,11 @@ func recognise(f format.File) (*family, Config, tensors, error) {
 	if err := refuseOther(f, ""); err != nil {
 		return nil, Config{}, tensors{}, err
 	}
-	return nil, Config{}, tensors{}, fmt.Errorf("vae: %s: %w: its tensors are %s, expected those of %s",
-		f.Name(), errNoFamily, cmp.Or(quote.List(f.Names(), ", "), "none"), expected())
+	return nil, Config{}, tensors{}, unknown(f, &known.Mistake{
+		Is:     fmt.Sprintf("is %v: %d tensors of no model that it reads", errNoFamily, len(f.Names())),
+		Do:     "`tessera models` lists the models that it reads",
+		Detail: fmt.Sprintf("its tensors are %s, expected those of %s", cmp.Or(quote.List(f.Names(), ", "), "none"), expected()),
+	})
 }
 
 // expected names the models that the families read.

@@ -81,6 +81,7 @@ Exit codes:
 type cli struct {
 	JSON     bool   `help:"Print the result, or the error, as JSON on standard output."`
 	Quiet    bool   `short:"q" help:"Print only warnings and errors."`
+	Verbose  bool   `short:"v" help:"Print what an error was told by, such as names of tensors."`
 	Progress string `enum:"auto,bar,plain,json,none" default:"auto" placeholder:"HOW" help:"Progress on standard error: bar, plain (a line every few seconds), json (a line for each event, see docs/events.md) or none; default bar on a terminal, else plain."`
 
 	Version versionFlag `help:"Print the program's version."`
@@ -167,7 +168,7 @@ func (a *app) execute(args []string) error {
 	if err != nil {
 		return usage(err)
 	}
-	a.JSON, a.Quiet, a.Progress = c.JSON, c.Quiet, c.Progress
+	a.JSON, a.Quiet, a.Verbose, a.Progress = c.JSON, c.Quiet, c.Verbose, c.Progress
 	if err := k.Run(a); err != nil {
 		return err
 	}
