@@ -31,7 +31,7 @@ const root = ".."
 // above. Tests may import more, but for what forbidden says.
 var allowed = map[string][]string{
 	// What is run.
-	"cmd/native":       {"app/api", "app/batch", "app/bench", "app/desktop", "app/files", "app/interrupt", "app/job", "app/machine", "app/quiet", "app/report", "app/resume", "app/serve", "app/terminal", "assets", "cmd/native/flags", "engine", "format", "format/file", "format/quote", "gpu", "latent", "media", "remote", "temporary", "tiling", "tune", "vae", "web"},
+	"cmd/native":       {"app/api", "app/batch", "app/bench", "app/desktop", "app/files", "app/interrupt", "app/job", "app/machine", "app/models", "app/quiet", "app/report", "app/resume", "app/serve", "app/terminal", "assets", "cmd/native/flags", "engine", "format", "format/file", "format/known", "format/quote", "gpu", "latent", "media", "remote", "temporary", "tiling", "tune", "vae", "web"},
 	"cmd/native/flags": {"app/files", "app/job", "app/machine", "app/report", "app/terminal", "format/safetensors", "gpu", "latent", "media", "tiling", "vae"},
 	"cmd/wasm":         {"app/session", "gpu", "vae"},
 	"web":              {},
@@ -40,12 +40,13 @@ var allowed = map[string][]string{
 	"app/serve":     {"app/api", "app/session", "gpu", "vae"},
 	"app/api":       {"app/job", "engine", "format/quote", "gpu", "latent", "media", "temporary", "tiling", "vae"},
 	"app/session":   {"app/job", "engine", "format/json", "format/known", "format/quote", "gpu", "latent", "media", "tiling", "vae"},
-	"app/batch":     {"app/files", "app/interrupt", "app/job", "app/report", "app/resume", "app/terminal", "engine", "format", "format/file", "format/quote", "media", "remote", "temporary", "vae"},
+	"app/batch":     {"app/files", "app/interrupt", "app/job", "app/models", "app/report", "app/resume", "app/terminal", "engine", "format", "format/file", "format/quote", "media", "remote", "temporary", "vae"},
 	"app/bench":     {"app/terminal", "gpu", "latent", "tiling", "vae", "wgsl"},
 	"app/desktop":   {"temporary"},
 	"app/files":     {"app/interrupt", "app/job", "app/terminal", "engine", "format", "media", "temporary"},
 	"app/interrupt": {},
-	"app/machine":   {"app/interrupt", "app/job", "app/quiet", "app/report", "app/terminal", "engine", "format", "gpu", "latent", "media", "tiling", "tune", "vae"},
+	"app/machine":   {"app/interrupt", "app/job", "app/models", "app/quiet", "app/report", "app/terminal", "engine", "format", "gpu", "latent", "media", "tiling", "tune", "vae"},
+	"app/models":    {"format/known", "remote", "temporary"},
 	"app/quiet":     {},
 	"app/report":    {"app/job", "app/terminal", "engine", "gpu", "media", "vae"},
 	"app/resume":    {"app/files", "app/interrupt", "app/job", "app/machine", "app/terminal", "engine", "format", "latent", "media", "temporary", "vae"},

@@ -92,6 +92,8 @@ type cli struct {
 	Batch     batchCmd     `cmd:"" help:"Encode or decode many clips with one loaded model."`
 	Info      infoCmd      `cmd:"" help:"Describe a checkpoint, latent or video and its requirements."`
 	Plan      planCmd      `cmd:"" help:"Count the arithmetic and memory of a job, without a device or a checkpoint."`
+	Models    modelsCmd    `cmd:"" help:"List published checkpoints and which of them are here."`
+	Pull      pullCmd      `cmd:"" help:"Download a published checkpoint by its name."`
 	Devices   devicesCmd   `cmd:"" help:"List the adapters and mark the default."`
 	Serve     serveCmd     `cmd:"" help:"Serve the page, and an HTTP API for programs."`
 	Demo      demoCmd      `cmd:"" help:"Encode and decode a built-in clip."`
@@ -160,7 +162,7 @@ func (a *app) execute(args []string) error {
 	}
 	var c cli
 	parser, err := kong.New(&c, kong.Name("tessera"), kong.Description(description), kong.Writers(a.Stdout, a.Stderr),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true}), kong.ExplicitGroups(flags.Groups), kong.Bind(a, a.Terminal), kong.Exit(a.exit), vars(), kong.KindMapper(reflect.String, kong.MapperFunc(verbatim)))
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}), kong.ExplicitGroups(flags.Groups), kong.Bind(a, a.Terminal), kong.Exit(a.exit), vars(), kong.KindMapper(reflect.String, kong.MapperFunc(verbatim)), kong.NamedMapper("checkpoint", kong.MapperFunc(checkpointPath)))
 	if err != nil {
 		panic(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"tessera/app/interrupt"
 	"tessera/app/job"
 	"tessera/app/machine"
+	"tessera/app/models"
 	"tessera/app/report"
 	"tessera/app/terminal"
 	"tessera/cmd/native/flags"
@@ -156,12 +157,16 @@ func (c *planCmd) open(a *app) (*vae.Model, error) {
 	if slices.Contains(vae.Families(), c.Model) {
 		return vae.Published(c.Model, adapter, settings)
 	}
+	c.Model = models.Path(c.Model)
 	m, err := interrupt.Await(a.ctx, func() (*vae.Model, error) { return vae.Inspect(c.Model, adapter, settings) })
 	return m, absent(c.Model, err)
 }
 
 // absent says of a model that is neither a family nor a file what there is.
 func absent(model string, err error) error {
+	if told := missing(model, err); told != err {
+		return told
+	}
 	if _, there := os.Stat(model); errors.Is(err, fs.ErrNotExist) && there != nil { // a shard of it may be what isn't there
 		return terminal.Refused("--model=%s: there is no such file, expected a checkpoint or one of %s", model, strings.Join(vae.Families(), ", "))
 	}
