@@ -125,9 +125,9 @@ func TestMistakes(t *testing.T) {
 		{text: "\x93NUMPY\x01\x00", is: "a NumPy array, expected named tensors", do: "as a latent it is called .npy"},
 		{text: "Entry not found", is: `a text that begins with "Entry not found", not a safetensors file`, do: "servers send such in place of a file: download it again"},
 		{text: `{"_class_name": "AutoencoderKLWan"}`, name: "config.json", is: "a JSON text, expected named tensors", do: "take the .safetensors or .pth beside it"},
-		{text: strings.Repeat("\x00", 80), name: "ae.safetensors", is: "zeros at its beginning, as where a download broke off", do: "download it again: `tessera pull flux`, or "},
-		{text: "PK\x03\x04" + strings.Repeat("x", 100), name: "Wan2.1_VAE.pth", is: "cut short: it has 104 bytes, expected 507609880 as it is published", do: "download it again: `tessera pull wan2.1-f32`, or "},
-		{text: "\x40\x00\x00\x00\x00\x00\x00\x00{", name: "sdxl_vae.safetensors", is: "cut short: it has 9 bytes, expected 334641164 as it is published", do: "download it again: `tessera pull sdxl`, or "},
+		{text: strings.Repeat("\x00", 80), name: "ae.safetensors", is: "zeros at its beginning, as where a download broke off", do: "download it again, ae.safetensors, 335 MB: `tessera pull flux`, or "},
+		{text: "PK\x03\x04" + strings.Repeat("x", 100), name: "Wan2.1_VAE.pth", is: "cut short: it has 104 bytes, expected 507609880 as it is published", do: "download it again, Wan2.1_VAE.pth, 508 MB: `tessera pull wan2.1-f32`, or "},
+		{text: "\x40\x00\x00\x00\x00\x00\x00\x00{", name: "sdxl_vae.safetensors", is: "cut short: it has 9 bytes, expected 334641164 as it is published", do: "download it again, sdxl_vae.safetensors, 335 MB: `tessera pull sdxl`, or "},
 	} {
 		path := filepath.Join(t.TempDir(), cmp.Or(c.name, "m.safetensors"))
 		if c.tensor != "" {

@@ -2,10 +2,8 @@ package known
 
 import (
 	"bytes"
-	"encoding/binary"
 	"fmt"
 	"path"
-	"strconv"
 	"strings"
 )
 
@@ -96,8 +94,8 @@ func byStart(list []start, name string, head []byte, more func() []byte) *Mistak
 			case gguf:
 				m.quantised(more())
 			default:
-				if c, ok := byFile(name); ok && (s.always || text == "<?xml") {
-					m.Do += "; it is " + c.told()
+				if is := whole(name); is != "" && (s.always || text == "<?xml") {
+					m.Do += "; it is " + is
 				}
 			}
 			return m
@@ -109,55 +107,10 @@ func byStart(list []start, name string, head []byte, more func() []byte) *Mistak
 	return nil
 }
 
-// pointed adds the file that a pointer stands for, which it tells by its hash and size.
-func (m *Mistake) pointed(name, text string) {
-	var sum string
-	var size int64
-	for line := range strings.Lines(text) {
-		key, value, _ := strings.Cut(strings.TrimSpace(line), " ")
-		switch key {
-		case "oid":
-			sum = strings.TrimPrefix(value, "sha256:")
-		case "size":
-			size, _ = strconv.ParseInt(value, 10, 64)
-		}
-	}
-	if size > 0 {
-		m.Is += fmt.Sprintf(" of %d bytes", size)
-	}
-	c, ok := byFile(name)
-	for _, other := range Checkpoints {
-		if !other.About && other.Size == size && len(sum) == 64 && strings.HasPrefix(sum, other.SHA256) {
-			c, ok = other, true
-		}
-	}
-	if ok && (c.About || size == 0 || c.Size == size) {
-		m.Do = "fetch the file itself, with git lfs pull, " + c.fetch()
-	}
-}
-
-// quantised adds what a GGUF file has, and the VAE of that.
-func (m *Mistake) quantised(text []byte) {
-	const key = "general.architecture"
-	at := bytes.Index(text, []byte(key))
-	if at < 0 || len(text) < at+len(key)+12 {
-		return
-	}
-	rest := text[at+len(key):]
-	n := binary.LittleEndian.Uint64(rest[4:])
-	if binary.LittleEndian.Uint32(rest) != 8 || n > uint64(len(rest)-12) { // 8 is a text
-		return
-	}
-	if k, ok := architectures[string(rest[12:12+n])]; ok {
-		m.Is = "is a GGUF file of " + strings.TrimPrefix(k.Is, "a ") + ", expected a VAE"
-		m.Do = k.advice()
-	}
-}
-
 // again is how to get a file that is not whole.
 func again(name string) string {
-	if c, ok := byFile(name); ok {
-		return "download it again: " + c.fetch()
+	if is := whole(name); is != "" {
+		return "download it again, " + is
 	}
 	return "download it again"
 }
@@ -165,13 +118,9 @@ func again(name string) string {
 // Cut is the mistake of a file that has fewer bytes than it says itself or, where wants is
 // 0, than the one that is published under its name; nil for none.
 func Cut(name string, has, wants int64) *Mistake {
-	c, published := byFile(name)
 	by := "by its own header"
 	if wants == 0 {
-		if !published || c.About {
-			return nil
-		}
-		wants, by = c.Size, "as it is published"
+		wants, by = sizeOf(name), "as it is published"
 	}
 	if has >= wants {
 		return nil

@@ -1,3 +1,5 @@
+//go:build !first
+
 package known
 
 import (
@@ -19,12 +21,6 @@ type Kind struct {
 	tensors []string
 	shape   []int  // of such a tensor, where 0 is any size; nil: any shape
 	like    string // the family that would otherwise take the file, and read it wrongly
-}
-
-// Tensors are the names of a file's tensors, and their shapes.
-type Tensors interface {
-	Names() []string
-	Shape(name string) []int
 }
 
 // ByTensors is the first kind that has a tensor of f, and that tensor, "" for none: of the
@@ -95,11 +91,6 @@ func (k Kind) advice() string {
 		all = append(all, fmt.Sprintf("%s's is %s, %s: `tessera pull %s`", c.Model, c.Base(), c.Bytes(), c.Name))
 	}
 	return "take the VAE of its pipeline: " + strings.Join(all, "; ")
-}
-
-// told is the file, its size and where it is.
-func (c Checkpoint) told() string {
-	return fmt.Sprintf("%s, %s: %s", c.Base(), c.Bytes(), c.fetch())
 }
 
 // begins tells whether a tensor's name, or what a prefix leaves of it, begins with a part
