@@ -4,10 +4,12 @@ package format
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"os"
 
 	"tessera/format/file"
+	"tessera/format/known"
 	"tessera/format/pth"
 	"tessera/format/safetensors"
 )
@@ -50,25 +52,25 @@ func Open(path string) (File, error) {
 // closes it where it fails.
 func take(f *os.File, size int64, path string) (File, error) {
 	if isTorch(f) {
-		return orNil(pth.Take(f, size))
+		return orCut(size, f.Name())(orNil(pth.Take(f, size)))
 	}
 	if err := foreign(f, path); err != nil {
 		f.Close()
 		return nil, err
 	}
-	return orNil(safetensors.Take(f, size))
+	return orCut(size, f.Name())(orNil(safetensors.Take(f, size)))
 }
 
 // Read is Open of the size bytes behind r; name stands for them in errors. r
 // stays in use until Close, and is not closed by it.
 func Read(r io.ReaderAt, size int64, name string) (File, error) {
 	if isTorch(r) {
-		return orNil(pth.Read(r, size, name))
+		return orCut(size, name)(orNil(pth.Read(r, size, name)))
 	}
 	if err := foreign(r, name); err != nil {
 		return nil, err
 	}
-	return orNil(safetensors.Read(r, size, name))
+	return orCut(size, name)(orNil(safetensors.Read(r, size, name)))
 }
 
 // isTorch tells a torch zip, and what torch saved before it made zips: package pth
@@ -85,4 +87,24 @@ func orNil[F File](f F, err error) (File, error) {
 		return nil, err
 	}
 	return f, nil
+}
+
+// orCut has the error of a file that is cut short say how much of it is missing.
+func orCut(size int64, name string) func(File, error) (File, error) {
+	return func(f File, err error) (File, error) {
+		wants := int64(0)
+		if cut, ok := errors.AsType[*safetensors.Truncated](err); ok {
+			wants = cut.Wants
+		}
+		_, one := errors.AsType[*safetensors.FormatError](err)
+		_, other := errors.AsType[*pth.FormatError](err)
+		if !one && !other {
+			return f, err
+		}
+		if m := known.Cut(name, size, wants); m != nil {
+			m.Detail, m.Err = err.Error(), err
+			return nil, &ForeignError{name, m}
+		}
+		return f, err
+	}
 }

@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"tessera/format/file"
+	"tessera/format/known"
 	"tessera/format/quote"
 	"tessera/format/safetensors"
 )
@@ -48,7 +49,7 @@ type sharded struct {
 // openIndex opens the shards that the index f names, which lie beside it.
 func openIndex(f *os.File, path string) (File, error) {
 	bad := func(format string, args ...any) error {
-		return fmt.Errorf("format: "+quote.Text(path)+": "+format, args...)
+		return &ForeignError{path, fmt.Errorf(format, args...)}
 	}
 	x, err := readIndex(f)
 	if err != nil {
@@ -59,6 +60,10 @@ func openIndex(f *os.File, path string) (File, error) {
 	bytes := int64(0)
 	for _, name := range x.shards {
 		shard, err := openShard(filepath.Join(filepath.Dir(path), filepath.FromSlash(name)))
+		if errors.Is(err, fs.ErrNotExist) {
+			s.Close()
+			return nil, bad("%w", x.missing(name, err))
+		}
 		if err != nil {
 			s.Close()
 			return nil, bad("shard %s: %w", quote.Name(name), err)
@@ -90,6 +95,19 @@ func openIndex(f *os.File, path string) (File, error) {
 		return nil, err
 	}
 	return s, nil
+}
+
+// missing is the error of a shard that does not lie beside the index.
+func (x *index) missing(name string, err error) error {
+	all := ""
+	if x.total != nil {
+		all = ", " + known.Bytes(int64(*x.total)) + " in all"
+	}
+	return &known.Mistake{
+		Is:  fmt.Sprintf("shard %s: %v", quote.Name(name), err),
+		Do:  fmt.Sprintf("put the files that it names beside it%s: %s", all, quote.List(x.shards, ", ")),
+		Err: err,
+	}
 }
 
 // openShard opens one file of several.

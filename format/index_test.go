@@ -122,6 +122,9 @@ func TestIndexRefused(t *testing.T) {
 	path := shards(t, two, `{"weight_map": {"a": "model-00003-of-00002.safetensors"}}`)
 	_, err := Open(path)
 	require.ErrorIs(t, err, os.ErrNotExist)
+	require.ErrorContains(t, err, "\nput the files that it names beside it: model-00003-of-00002.safetensors")
+	_, err = Open(shards(t, two, `{"metadata": {"total_size": 9000000000}, "weight_map": {"a": "gone.safetensors"}}`))
+	require.ErrorContains(t, err, "\nput the files that it names beside it, 9.0 GB in all: gone.safetensors")
 	_, err = Open(filepath.Dir(path))
 	require.ErrorContains(t, err, "a folder, not a regular file: the checkpoint in it is "+path)
 }

@@ -9,6 +9,7 @@ import (
 
 	"tessera/format"
 	"tessera/format/file"
+	"tessera/format/known"
 	"tessera/format/pth"
 	"tessera/format/quote"
 	"tessera/format/safetensors"
@@ -137,16 +138,48 @@ func pickArray(file format.File, err error, pick picker) (*array, error) {
 
 // ownWords is an error of a format without the name of the file.
 func ownWords(err error) error {
+	if ferr, ok := errors.AsType[*format.ForeignError](err); ok { // of an index it has the name of a shard
+		return ferr.Err
+	}
 	if ferr, ok := errors.AsType[*safetensors.FormatError](err); ok {
 		return ferr.Err
 	}
 	if ferr, ok := errors.AsType[*pth.FormatError](err); ok {
 		return ferr.Err
 	}
-	if ferr, ok := errors.AsType[*format.ForeignError](err); ok {
-		return ferr.Err
-	}
 	return err
+}
+
+// shapes are a file's tensors as package known reads them.
+type shapes struct{ format.File }
+
+// Shape of a tensor.
+func (s shapes) Shape(name string) []int {
+	t, _ := s.Tensor(name)
+	return t.Shape
+}
+
+// model is what a file is that has the tensors of a model, nil for any other.
+func model(f format.File) *known.Mistake {
+	if k, tensor := known.ByTensors(shapes{f}, ""); tensor != "" {
+		m := k.Mistake("a latent or video", quote.Text(tensor))
+		m.Do = "give the latent or video as the input"
+		return m
+	}
+	const least = 4 // weights, which no trainer keeps beside a latent
+	n := 0
+	for _, name := range f.Names() {
+		if strings.HasSuffix(name, ".weight") {
+			n++
+		}
+	}
+	if n < least {
+		return nil
+	}
+	return &known.Mistake{
+		Is: fmt.Sprintf("is a checkpoint of %d tensors, expected a latent or video", len(f.Names())),
+		Do: "give the checkpoint with -m, and the latent or video as the input", Detail: "its tensors are " + quote.List(f.Names(), ", "),
+	}
 }
 
 // tensorArray takes file over, but for an error.
@@ -158,6 +191,10 @@ func tensorArray(file format.File, pick picker) (*array, error) {
 		}
 	}
 	name, note, err := pick.pick("tensors", file.Names(), filled)
+	if m := model(file); err != nil && m != nil {
+		m.Err = err
+		err = m
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -63,12 +63,12 @@ func (s ffprobeStream) isRGB() bool {
 	return s.ColorSpace == "gbr" || noMatrix.MatchString(s.PixelFormat)
 }
 
-// known are codecs whose format fixes the matrix where nothing is tagged: BT.601.
-var known = []string{"vp8", "theora", "mjpeg", "webp", "dvvideo"}
+// fixedMatrix are codecs whose format fixes the matrix where nothing is tagged: BT.601.
+var fixedMatrix = []string{"vp8", "theora", "mjpeg", "webp", "dvvideo"}
 
 // untagged tells whether the matrix has to be guessed.
 func (s ffprobeStream) untagged() bool {
-	return !s.isRGB() && (s.ColorSpace == "" || s.ColorSpace == "unknown") && !slices.Contains(known, s.CodecName)
+	return !s.isRGB() && (s.ColorSpace == "" || s.ColorSpace == "unknown") && !slices.Contains(fixedMatrix, s.CodecName)
 }
 
 // scalerMatrices are those that ffmpeg's scaler knows, by ffprobe's names.

@@ -147,13 +147,13 @@ func patchedSize(file []byte, size uint32) []byte {
 // what to do about it.
 func TestForeignArrays(t *testing.T) {
 	for text, want := range map[string]string{
-		"version https://git-lfs.github.com/spec/v1\noid sha256:20678548\nsize 501324814\n": "is a Git LFS pointer, which stands for the file: fetch the file itself",
-		"<!DOCTYPE html>\n<html><head><title>Sign in</title>":                               "is a web page: download the file itself",
-		"<!-- saved from url=(0014)about:internet -->\n<html>":                              "is a web page: download the file itself",
-		"<html>":                    "is a web page: download the file itself",
+		"version https://git-lfs.github.com/spec/v1\noid sha256:20678548\nsize 501324814\n": "is a Git LFS pointer, which stands for the file",
+		"<!DOCTYPE html>\n<html><head><title>Sign in</title>":                               "is a web page\ndownload the file itself",
+		"<!-- saved from url=(0014)about:internet -->\n<html>":                              "is a web page\ndownload the file itself",
+		"<html>":                    "is a web page\ndownload the file itself",
 		"GGUF\x03\x00\x00\x00":      "is a GGUF file, whose weights are quantised for other programs",
 		"\x89HDF\r\n\x1a\n":         "is an HDF5 file",
-		"\x1f\x8b\x08":              "is a gzip archive: unpack it",
+		"\x1f\x8b\x08":              "is a gzip archive\nunpack it",
 		strings.Repeat("\x00", 100): "is zeros at its beginning, as where a download broke off",
 	} {
 		for _, ext := range []string{"npy", "npz", "safetensors", "latent", "pt", "pth", "bin"} {

@@ -57,8 +57,8 @@ func ReadLatent(path string, channels int) (latent.Latent, error) {
 // ReadLatentWith is ReadLatent with options.
 func ReadLatentWith(path string, o LatentOptions) (latent.Latent, error) {
 	if err := checkLatentName(path); err != nil {
-		if text := placeholder(path); text != "" {
-			err = badInputf(path, "%s", text)
+		if is := placeholder(path); is != nil {
+			err = badInput(path, is)
 		}
 		return latent.Latent{}, err
 	}
@@ -117,14 +117,14 @@ func (a *array) told(o LatentOptions) (layout, error) {
 	return y, checkLatentShape(a.shape, y.sides())
 }
 
-// placeholder says what stands in a file's place, "" for nothing.
-func placeholder(path string) string {
+// placeholder says what stands in a file's place, nil for nothing.
+func placeholder(path string) error {
 	f, _, err := file.Open(path)
 	if err != nil {
-		return ""
+		return nil
 	}
 	defer f.Close()
-	return format.Placeholder(f)
+	return format.Placeholder(f, path)
 }
 
 func checkLatentName(name string) error {

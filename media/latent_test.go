@@ -19,6 +19,45 @@ import (
 	"tessera/latent"
 )
 
+// An index of shards that lacks one says which, and of which file.
+func TestLatentOfABrokenIndex(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "z.safetensors")
+	require.NoError(t, os.WriteFile(path, []byte(`{"weight_map": {"latent": "gone.safetensors"}}`), 0o666))
+	_, err := ReadLatent(path, 16)
+	require.ErrorIs(t, err, ErrInput)
+	require.ErrorContains(t, err, path+`: shard "gone.safetensors": `)
+	require.ErrorContains(t, err, "no such file")
+}
+
+// A checkpoint in a latent's place is told as one, by what it is where that is known.
+func TestModelAsLatent(t *testing.T) {
+	for want, names := range map[string][]string{
+		"is a checkpoint of 4 tensors, expected a latent or video\ngive the checkpoint with -m, and the latent or video as the input": {"decoder.a.weight", "decoder.b.weight", "decoder.c.weight", "decoder.d.weight"},
+		"is the diffusion model of Wan 2.1 or Wan 2.2 A14B, expected a latent or video\ngive the latent or video as the input":        {"blocks.0.self_attn.q.weight", "blocks.0.self_attn.k.weight"},
+		"is a LoRA for FLUX.1 or HunyuanVideo, expected a latent or video\ngive the latent or video as the input":                     {"lora_unet_double_blocks_0_img_attn_qkv.lora_down.weight", "x"},
+		"2 tensors (a, b), expected one named latent, samples, latent_tensor, latents, latent_image, or only one":                     {"a", "b"},
+	} {
+		var specs []safetensors.Spec
+		for _, name := range names {
+			specs = append(specs, safetensors.Spec{Name: name, DType: safetensors.F32, Shape: []int{1}})
+		}
+		path := filepath.Join(t.TempDir(), "z.safetensors")
+		f, err := os.Create(path)
+		require.NoError(t, err)
+		w, err := safetensors.NewWriter(f, specs, nil)
+		require.NoError(t, err)
+		for _, s := range specs {
+			require.NoError(t, w.Begin(s.Name))
+			require.NoError(t, w.WriteF32([]float32{0}))
+		}
+		require.NoError(t, w.Close())
+		require.NoError(t, f.Close())
+		_, err = ReadLatent(path, 16)
+		require.ErrorIs(t, err, ErrInput)
+		require.EqualError(t, err, "media: "+path+": "+want)
+	}
+}
+
 // testLatent counts in [C,L,h,w], so that any swap of dimensions shows.
 func testLatent(c, l, h, w int) latent.Latent {
 	data := make([]float32, c*l*h*w)
@@ -410,7 +449,7 @@ func TestLatentErrors(t *testing.T) {
 		{"z.safetensors", file(latentTensor{"latent", safetensors.I32, []int{0}, nil}), "I32, expected F16"},
 		{"z.safetensors", file(nan), "value 5 of shape [16 1 2 2] is NaN"},
 		{"z.latent", file(inf), "value 63 of shape [16 1 2 2] is +Inf"},
-		{"z.safetensors", good[:len(good)-1], "truncated"},
+		{"z.safetensors", good[:len(good)-1], "is cut short: it has 335 bytes, expected 336 by its own header"},
 		{"z.safetensors", good + "x", "1 more bytes follow"},
 		{"z.safetensors", "\xff\xff\xff\xff\xff\xff\xff\xff{}", "header length"},
 		{"z.safetensors", "", "0 bytes"},

@@ -95,7 +95,7 @@ func (e *inputError) Unwrap() []error { return []error{ErrInput, e.err} }
 // badInput says what is wrong with the file at path. Errors of the os package
 // name the path themselves; only their cause is kept.
 func badInput(path string, err error) error {
-	if perr, ok := errors.AsType[*os.PathError](err); ok {
+	if perr, ok := errors.AsType[*os.PathError](err); ok && perr.Path == path {
 		err = perr.Err
 	}
 	return &inputError{path, err}

@@ -2,7 +2,6 @@ package media
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -60,8 +59,8 @@ func openNPY(r io.ReaderAt, size int64) (*npyFile, error) {
 
 // npyHeader is the header's text, and the offset of the data behind it.
 func npyHeader(r io.ReaderAt, size int64) (text string, data int64, err error) {
-	if text := foreignArray(r); text != "" {
-		return "", 0, errors.New(text)
+	if err := foreignArray(r); err != nil {
+		return "", 0, err
 	}
 	var prefix [12]byte
 	if n, err := r.ReadAt(prefix[:], 0); n < len(prefix) {
@@ -93,14 +92,14 @@ func npyHeader(r io.ReaderAt, size int64) (text string, data int64, err error) {
 	return string(buffer), data + length, nil
 }
 
-// foreignArray says what has the place of a .npy or .npz file, "" where it is one or
+// foreignArray says what has the place of a .npy or .npz file, nil where it is one or
 // nothing is known of it.
-func foreignArray(r io.ReaderAt) string {
+func foreignArray(r io.ReaderAt) error {
 	var magic [len(npyMagic)]byte
 	if n, _ := r.ReadAt(magic[:], 0); n == len(magic) && string(magic[:]) == npyMagic {
-		return ""
+		return nil
 	}
-	return format.Foreign(r)
+	return format.Foreign(r, "")
 }
 
 // npyDict takes the dictionary that NumPy writes, keys sorted, apart.

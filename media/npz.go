@@ -43,8 +43,8 @@ func readNPZ(r io.ReaderAt, size int64, path string, pick picker) (*array, error
 	bounded := &readUpTo{r, maxNPZDirectory}
 	z, err := zip.NewReader(bounded, size)
 	if err != nil {
-		if text := foreignArray(r); text != "" {
-			return nil, errors.New(text)
+		if err := foreignArray(r); err != nil {
+			return nil, err
 		}
 		return nil, fmt.Errorf("not a .npz file: %w", err)
 	}

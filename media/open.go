@@ -139,8 +139,8 @@ func openOwn(ctx context.Context, path string, channels int, o OpenOptions) (Cli
 	if info.Size() == 0 {
 		return nil, badInputf(path, "file is empty")
 	}
-	if text := placeholder(path); text != "" {
-		return nil, badInputf(path, "%s", text)
+	if is := placeholder(path); is != nil {
+		return nil, badInput(path, is)
 	}
 	switch extension(path) {
 	case ".tif", ".tiff", ".exr":

@@ -163,8 +163,8 @@ func openPicture(path string) (*os.File, pictureFormat, error) {
 		}
 	}
 	defer f.Close()
-	if text := format.Placeholder(f); text != "" {
-		return nil, pictureFormat{}, badInputf(path, "%s", text)
+	if err := format.Placeholder(f, path); err != nil {
+		return nil, pictureFormat{}, badInput(path, err)
 	}
 	return nil, pictureFormat{}, badInputf(path, "unreadable: begins with %q, expected a PNG, JPEG, WebP, TIFF or OpenEXR picture", head[:n])
 }

@@ -312,8 +312,8 @@ func TestPicturesTransparent(t *testing.T) {
 func TestPlaceholders(t *testing.T) {
 	dir := t.TempDir()
 	for text, want := range map[string]string{
-		"version https://git-lfs.github.com/spec/v1\noid sha256:20678548\nsize 5013\n": "is a Git LFS pointer, which stands for the file: fetch the file itself",
-		"\n<!DOCTYPE html><html><head><title>Sign in</title>":                          "is a web page: download the file itself",
+		"version https://git-lfs.github.com/spec/v1\noid sha256:20678548\nsize 5013\n": "is a Git LFS pointer, which stands for the file",
+		"\n<!DOCTYPE html><html><head><title>Sign in</title>":                          "is a web page\ndownload the file itself",
 	} {
 		for _, name := range []string{"x.mp4", "x.png", "x.webp", "x.tiff", "x.exr", "x.y4m", "x.npy", "x"} {
 			path := putFile(t, dir, name, []byte(text))

@@ -33,6 +33,8 @@ type Transfer struct {
 	Pause time.Duration          // before the second, twice that before the next; 0: one second
 	Stall time.Duration          // without a byte that ends a try; 0: two minutes
 	Room  func(size int64) error // asked before so many bytes are brought, -1: unknown, and every 16 MiB for what is left; nil: nobody
+	Begin func(State) error      // asked before the first byte of a file, with what the server says of it; nil: nobody
+	Come  func(have, all int64)  // told of the bytes that have come, of all or of -1; nil: nobody
 }
 
 // State tells a file at a URL from what it was or will be.
@@ -40,7 +42,7 @@ type State struct {
 	Tag  string // strong ETag, "" where the server gives none
 	Size int64  // in bytes, -1 where it doesn't say
 
-	made string // Last-Modified, likewise
+	Made string // Last-Modified, likewise
 }
 
 // Is is whether an input or output is a URL.
@@ -132,7 +134,13 @@ func own(ctx context.Context, host string) bool {
 // it goes on behind the last byte, if the file there is still the same, else from
 // the start.
 func (t Transfer) Fetch(ctx context.Context, address string, f *os.File) (State, error) {
-	d := download{Transfer: t, address: address, file: f}
+	return t.Continue(ctx, address, f, State{}, 0)
+}
+
+// Continue is Fetch to f that has the first bytes already, of the file that was as its
+// State says.
+func (t Transfer) Continue(ctx context.Context, address string, f *os.File, was State, have int64) (State, error) {
+	d := download{Transfer: t, address: address, file: f, is: was, have: have}
 	err := t.again(ctx, address, func(ctx context.Context, watch *watch) (bool, error) {
 		most := d.most
 		err := d.part(ctx, watch)
@@ -265,7 +273,7 @@ var errOwn = errors.New("cannot be kept")
 
 // part brings what is missing, or a part of it.
 func (d *download) part(ctx context.Context, w *watch) error {
-	same := cmp.Or(d.is.Tag, d.is.made)
+	same := cmp.Or(d.is.Tag, d.is.Made)
 	if same == "" {
 		d.have = 0
 	}
@@ -310,6 +318,11 @@ func (d *download) begin(is State) error {
 			return &ownError{err}
 		}
 	}
+	if d.Begin != nil {
+		if err := d.Begin(is); err != nil {
+			return &ownError{err}
+		}
+	}
 	if err := d.file.Truncate(0); err != nil {
 		return &ownError{err}
 	}
@@ -326,6 +339,9 @@ func (d *download) Write(b []byte) (int, error) {
 	}
 	n, err := d.file.WriteAt(b, d.have)
 	d.have += int64(n)
+	if d.Come != nil {
+		d.Come(d.have, d.is.Size)
+	}
 	if err != nil {
 		err = &ownError{err}
 	}
@@ -354,7 +370,7 @@ func get(ctx context.Context, address, part, same string) (*http.Response, error
 
 // stateOf is what the headers of an answer tell.
 func stateOf(r *http.Response) State {
-	is := State{Size: r.ContentLength, made: r.Header.Get("Last-Modified")}
+	is := State{Size: r.ContentLength, Made: r.Header.Get("Last-Modified")}
 	if tag := r.Header.Get("ETag"); !strings.HasPrefix(tag, "W/") {
 		is.Tag = tag
 	}

@@ -48,6 +48,7 @@ var familyPlaces = []struct {
 	{where: "docs/latents.md", words: "| | from the VAE's own μ |"},
 	{where: "docs/tiles.md", words: "| | one tile | at least |"},
 	{where: "web/places.js", words: "model: 'SeedVR2'"},
+	{where: "format/known", words: "Checkpoints = []Checkpoint"},
 	{where: "integrations/python/README.md", words: "VAEs of video and pictures ("},
 	{where: "integrations/comfyui/README.md", words: "VAE decode and encode of"},
 	{where: "integrations/comfyui/pyproject.toml", words: "description = ", short: true},

@@ -9,7 +9,7 @@ import (
 // cogVideoXFamily is the VAE of CogVideoX: autoencoder_kl_cogvideox.py of diffusers.
 var cogVideoXFamily = family{
 	name:      cogVideoX,
-	marks:     []mark{{cogVideoXKey, "CogVideoX"}},
+	marks:     []string{cogVideoXKey},
 	encoders:  []string{cogVideoXEncoderKey},
 	told:      isCogVideoX,
 	config:    configureCogVideoX,

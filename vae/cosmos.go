@@ -13,7 +13,7 @@ import (
 // once, as the reference does.
 var cosmosFamily = family{
 	name:      cosmos,
-	marks:     []mark{{cosmosKey, "Cosmos 1.0"}, {cosmosOriginalKey, "the same by its original names"}},
+	marks:     []string{cosmosKey, cosmosOriginalKey},
 	encoders:  []string{cosmosEncoderKey, cosmosOriginalEncoderKey},
 	told:      isCosmos,
 	config:    configureCosmos,
@@ -26,6 +26,7 @@ var cosmosFamily = family{
 	tilings:  []Tiling{Feather}, // a norm sees all of a tile, and diffusers makes none
 	first:    func(int) int { return math.MaxInt },
 	beyond:   mirrored,
+	sigma:    cosmosSigma,
 	clamps:   true,
 	previews: true,
 	means:    true,

@@ -9,6 +9,7 @@ import (
 
 	"tessera/engine"
 	"tessera/format"
+	"tessera/format/known"
 	"tessera/format/quote"
 )
 
@@ -16,7 +17,7 @@ import (
 // file with its value, and its name in families (families.go).
 type family struct {
 	name      string   // Config.Family
-	marks     []mark   // tensors that its files are told by, of the decoder
+	marks     []string // tensors that its files are told by, of the decoder
 	encoders  []string // those of the encoder, where there is no decoder
 	told      func(f format.File) bool
 	config    func(f format.File) (Config, tensors, error)
@@ -51,6 +52,8 @@ type family struct {
 	saturates     func(c *Config) bool         // the decoder begins with 3*tanh(x/3), which the host does; nil: no
 	residual      *residual                    // where activations are halves; nil: as they are
 	twins         func() []twin                // models that have names and shapes of tensors in common, the most usual first
+	measured      bool                         // means and deviations are tensors of the checkpoint, whatever a config.json lists
+	sigma         float64                      // the scheduler's sigma_data in place of a scaling factor, with statistics for each of the first latent frames; 0: neither
 	classes       []string                     // of diffusers, or of the model's authors, in the config.json beside a checkpoint
 }
 
@@ -100,9 +103,6 @@ func diffusersSums(name string) bool {
 // cache is a model whose latents a trainer caches, the scale of their numbers, and the
 // trainer's words for the models that it trains on them, separated by spaces.
 type cache struct{ trainer, model, scale, trains string }
-
-// mark is a tensor that only some files have, and whose they are.
-type mark struct{ tensor, of string }
 
 // usual are the families that every build knows. The page's first engine knows no others.
 var usual = []*family{&seedVR2Family, &wan21Family, &wan22Family, &qwen21Family}
@@ -195,8 +195,11 @@ func recognise(f format.File) (*family, Config, tensors, error) {
 	if err := refuseOther(f, ""); err != nil {
 		return nil, Config{}, tensors{}, err
 	}
-	return nil, Config{}, tensors{}, fmt.Errorf("vae: %s: %w: its tensors are %s, expected those of %s",
-		f.Name(), errNoFamily, cmp.Or(quote.List(f.Names(), ", "), "none"), expected())
+	return nil, Config{}, tensors{}, unknown(f, &known.Mistake{
+		Is:     fmt.Sprintf("is %v: %d tensors of no model that it reads", errNoFamily, len(f.Names())),
+		Do:     "`tessera models` lists the models that it reads",
+		Detail: fmt.Sprintf("its tensors are %s, expected those of %s", cmp.Or(quote.List(f.Names(), ", "), "none"), expected()),
+	})
 }
 
 // expected names the models that the families read.

@@ -12,7 +12,7 @@ import (
 // for single frames. It is of pictures.
 var hunyuanImageFamily = family{
 	name:      hunyuanImage,
-	marks:     []mark{{hunyuanImageKey, "HunyuanImage 2.1"}, {hunyuanImageDiffusersKey, "the same from diffusers"}},
+	marks:     []string{hunyuanImageKey, hunyuanImageDiffusersKey},
 	encoders:  []string{hunyuanImageEncoderKey, hunyuanImageDiffusersEncoderKey},
 	told:      isHunyuanImage,
 	config:    configureHunyuanImage,

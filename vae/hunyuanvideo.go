@@ -10,7 +10,7 @@ import (
 // hunyuanFamily is the VAE of HunyuanVideo: autoencoder_kl_hunyuan_video.py of diffusers.
 var hunyuanFamily = family{
 	name:      hunyuan,
-	marks:     []mark{{hunyuanKey, "HunyuanVideo"}, {hunyuanLDMKey, "the same by ldm's names"}},
+	marks:     []string{hunyuanKey, hunyuanLDMKey},
 	encoders:  []string{hunyuanEncoderKey, hunyuanLDMEncoderKey},
 	told:      isHunyuan,
 	config:    configureHunyuan,

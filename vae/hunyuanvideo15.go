@@ -11,7 +11,7 @@ import (
 // hunyuan15Family is the VAE of HunyuanVideo 1.5: hunyuanvideo_15_vae.py.
 var hunyuan15Family = family{
 	name:      hunyuan15,
-	marks:     []mark{{hunyuan15Key, "HunyuanVideo 1.5"}, {hunyuan15DiffusersKey, "the same from diffusers"}},
+	marks:     []string{hunyuan15Key, hunyuan15DiffusersKey},
 	encoders:  []string{hunyuan15EncoderKey, hunyuan15DiffusersEncoderKey},
 	told:      isHunyuan15,
 	config:    configureHunyuan15,

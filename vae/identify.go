@@ -3,7 +3,6 @@
 package vae
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -57,9 +56,9 @@ func (c *Config) identified(path string, size int64) error {
 // that.
 func (c *Config) statisticsBeside(path string) (told bool, err error) {
 	name := ConfigBeside(path)
-	text := configBeside(path)
-	if file.UTF16(text) {
-		return false, fmt.Errorf("vae: %s: is UTF-16; save it as UTF-8", name)
+	text, err := file.Text(configBeside(path))
+	if err != nil {
+		return false, fmt.Errorf("vae: %s: %w", name, err)
 	}
 	var d diffusersConfig
 	err = json.Unmarshal(text, &d)
@@ -91,8 +90,8 @@ func (c *Config) statisticsBeside(path string) (told bool, err error) {
 	}
 	if !nearly(mean, c.Mean) || !nearly(scale, c.Scale) {
 		c.Mean, c.Scale, c.Beside = mean, scale, name
-		if c.is(cosmos) {
-			c.Frames, c.Sigma = len(mean)/c.Latent, cosmosSigma
+		if sigma := c.family().sigma; sigma > 0 {
+			c.Frames, c.Sigma = len(mean)/c.Latent, sigma
 		}
 	}
 	return true, nil
@@ -111,13 +110,14 @@ func (d diffusersConfig) unscaled() error {
 
 // statistics are those of a model's latents.
 func (d diffusersConfig) statistics(c *Config) (mean, scale []float64, err error) {
+	f := c.family()
 	n, want := c.Latent, fmt.Sprintf("one for each of %d channels", c.Latent)
-	if c.is(cosmos) { // each channel has numbers for its first latent frames
+	if f.sigma > 0 { // each channel has numbers for its first latent frames
 		n *= max(1, len(d.Mean)/n, len(d.Std)/n)
 		want = fmt.Sprintf("%d for each of %d channels", n/c.Latent, c.Latent)
 	}
 	mean, scale = make([]float64, n), slices.Repeat([]float64{1}, n)
-	if c.is(ltx) { // means and deviations are tensors of the file, whatever lists say
+	if f.measured {
 		d.Mean, d.Std = nil, nil
 		if c.Scale != nil {
 			mean, scale = slices.Clone(c.Mean), slices.Clone(c.Scale)
@@ -135,9 +135,8 @@ func (d diffusersConfig) statistics(c *Config) (mean, scale []float64, err error
 			return nil, nil, fmt.Errorf("latents_std has %g, expected positive numbers", std)
 		}
 	}
-	if c.is(cosmos) { // its pipelines have a scheduler's sigma_data in place of a factor
-		d.Factor = new(float64)
-		*d.Factor = cosmosSigma
+	if f.sigma > 0 {
+		d.Factor = &f.sigma
 	}
 	if d.Factor != nil {
 		for i := range scale {
@@ -190,5 +189,5 @@ func configBeside(path string) []byte {
 	if err != nil {
 		return nil
 	}
-	return bytes.TrimPrefix(text, []byte(file.ByteOrderMark))
+	return text
 }

@@ -18,7 +18,7 @@ const (
 // more: ldm/models/autoencoder.py, and AutoencoderKL of diffusers. It is of pictures.
 var klFamily = family{
 	name:      kl,
-	marks:     []mark{{klKey, "AutoencoderKL, of Stable Diffusion, FLUX.1 and FLUX.2"}, {klDiffusersKey, "the same from diffusers"}},
+	marks:     []string{klKey, klDiffusersKey},
 	encoders:  []string{klEncoderKey, klDiffusersEncoderKey},
 	told:      func(f format.File) bool { return isKL(f) && !isFlux2(f) },
 	config:    configureKL,

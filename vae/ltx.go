@@ -11,7 +11,7 @@ import (
 // its config.json only the scaling_factor counts: means and deviations are tensors.
 var ltxFamily = family{
 	name:      ltx,
-	marks:     []mark{{ltxKey, "LTX-2"}, {ltxDiffusersKey, "the same from diffusers"}},
+	marks:     []string{ltxKey, ltxDiffusersKey},
 	encoders:  []string{ltxEncoderKey, ltxDiffusersEncoderKey},
 	told:      isLTX,
 	config:    configureLTX,
@@ -29,6 +29,7 @@ var ltxFamily = family{
 	byPixels: true,
 	clamps:   true,
 	previews: true,
+	measured: true,
 	classes:  []string{"AutoencoderKLLTX2Video"},
 	// ai-toolkit's words had no version before March 2026
 	// (extensions_built_in/diffusion_models/ltx2). ltx2.5 has another VAE.

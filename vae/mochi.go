@@ -12,7 +12,7 @@ import (
 // attends to all frames so far, so that it sees a clip at once, as the reference does.
 var mochiFamily = family{
 	name:      mochi,
-	marks:     []mark{{mochiKey, "Mochi 1"}, {mochiOriginalKey, "the same by its original names"}},
+	marks:     []string{mochiKey, mochiOriginalKey},
 	encoders:  []string{mochiEncoderKey, mochiOriginalEncoderKey},
 	told:      isMochi,
 	config:    configureMochi,

@@ -38,8 +38,8 @@ func unprefixed(f format.File) (format.File, error) {
 	var prefixes []string
 	names := f.Names()
 	for _, fam := range families {
-		for _, m := range fam.marks {
-			prefixes = before(prefixes, names, m.tensor)
+		for _, tensor := range fam.marks {
+			prefixes = before(prefixes, names, tensor)
 		}
 	}
 	if len(prefixes) == 0 {

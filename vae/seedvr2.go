@@ -9,7 +9,7 @@ import (
 // seedVR2Family is the VAE of SeedVR2: attn_video_vae.py.
 var seedVR2Family = family{
 	name:      "seedvr2",
-	marks:     []mark{{seedVR2Key, "SeedVR2"}},
+	marks:     []string{seedVR2Key},
 	encoders:  []string{seedVR2EncoderKey},
 	told:      isSeedVR2,
 	config:    configureSeedVR2,

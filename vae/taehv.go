@@ -10,7 +10,7 @@ import (
 // they know of time is the frame before, which their blocks read, too.
 var taehvFamily = family{
 	name:      taehv,
-	marks:     []mark{{taehvKey, "TAEHV"}},
+	marks:     []string{taehvKey},
 	encoders:  []string{taehvEncoderKey},
 	told:      isTAEHV,
 	config:    configureTAEHV,

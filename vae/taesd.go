@@ -15,7 +15,7 @@ const taesd = "taesd"
 // latents they take and give as that model has them.
 var taesdFamily = family{
 	name:      taesd,
-	marks:     []mark{{tinyKey, "TAESD and its kin"}, {tinyComfyKey, "the same from ComfyUI"}, {tinyDiffusersKey, "the same from diffusers"}},
+	marks:     []string{tinyKey, tinyComfyKey, tinyDiffusersKey},
 	encoders:  []string{tinyEncoderKey, tinyComfyEncoderKey, tinyDiffusersEncoderKey},
 	told:      isTiny,
 	config:    configureTiny,

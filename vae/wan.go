@@ -11,7 +11,7 @@ import (
 // wan21Family is the VAE of Wan 2.1 and Qwen-Image (vae2_1.py), wan22Family that
 // of Wan 2.2 (vae2_2.py).
 var (
-	wan21Family = wanFamily(wan21, false, &publishedWan21, wan21Caches, mark{wanKey, "Wan and Qwen-Image"}, mark{wanDiffusersKey, "the same from diffusers"})
+	wan21Family = wanFamily(wan21, false, &publishedWan21, wan21Caches, wanKey, wanDiffusersKey)
 	wan22Family = wanFamily(wan22, true, &publishedWan22, wan22Caches)
 )
 
@@ -31,7 +31,7 @@ var (
 	wan22Caches = []cache{{"ai-toolkit", "Wan 2.2", latent.ScalePipeline, "wan22_5b"}}
 )
 
-func wanFamily(name string, nested bool, published *Config, caches []cache, marks ...mark) family {
+func wanFamily(name string, nested bool, published *Config, caches []cache, marks ...string) family {
 	return family{
 		name: name, marks: marks, published: published, encoders: []string{wanEncoderKey, wanDiffusersEncoderKey},
 		told: func(f format.File) bool {

@@ -108,13 +108,20 @@ export function showAddresses({ model, latent }) {
 
 /** Lists where checkpoints come from, in the page's language. */
 export function showPlaces() {
-  at('places').replaceChildren(...places.map(({ model, file, from, size, licence }) => {
+  at('places').replaceChildren(...places.map(({ model, file, from, path, size, licence }) => {
     const li = element('li');
     const link = /** @type {HTMLAnchorElement} */ (element('a', '', `${from}: ${file}`));
     link.href = `https://huggingface.co/${from}`;
     link.target = '_blank';
     link.rel = 'noopener noreferrer';
-    li.append(element('span', '', model), link, element('span', 'hint', `${bytes(size)} · ${licence ?? t('places.licence')}`));
+    const use = /** @type {HTMLButtonElement} */ (element('button', 'quiet', t('places.use')));
+    use.type = 'button'; // into the field: nothing is fetched before it is opened there
+    use.setAttribute('aria-label', `${t('places.use')}: ${file}`);
+    use.onclick = () => {
+      showAddresses({ model: `https://huggingface.co/${from}/resolve/main/${path}`, latent: '' });
+      field('model-address').focus();
+    };
+    li.append(element('span', '', model), link, element('span', 'hint', `${bytes(size)} · ${licence ?? t('places.licence')}`), use);
     return li;
   }));
 }

@@ -117,7 +117,7 @@ export class Calls {
         this.#requests.delete(id);
         return request?.resolve(header.value);
       case 'error': {
-        const error = new EngineError(header.code, header.message);
+        const error = new EngineError(header.code, header.message, header.detail);
         if (id === 0) return this.#lost(channel, error);
         this.#requests.delete(id);
         return request?.reject(error);

@@ -7,11 +7,13 @@ export class EngineError extends Error {
   /**
    * @param {Code} code
    * @param {string} message
+   * @param {string} [detail] what told so, such as names of tensors
    */
-  constructor(code, message) {
+  constructor(code, message, detail = '') {
     super(message);
     this.name = 'EngineError';
     this.code = code;
+    this.detail = detail;
   }
 }
 

@@ -1,6 +1,7 @@
 // What went wrong, in plain words, with what can be done about it.
 
 import { at } from './dom.js';
+import { EngineError } from './events.js';
 import { t } from './i18n.js';
 
 /** @import {Key} from './i18n.js' */
@@ -35,16 +36,19 @@ export function showProblem(kind, { detail = '', native = false, values = {}, ac
   let key = known.includes(kind) ? `problem.${kind}` : 'problem.failed';
   if (kind === 'no_webgpu' && native) key += '.native';
   const name = String(values.name ?? '');
-  const first = spoken.includes(kind) && detail ? sentence(detail.includes(name) ? detail : `${name}: ${detail}`) : '';
+  const lines = detail.split('\n').map((line) => line.trim());
+  const [said, advice, ...more] = kind === 'bad_input' ? lines : [detail]; // only a file's second line says what to do
+  const first = spoken.includes(kind) && said ? sentence(said.includes(name) ? said : `${name}: ${said}`) : '';
   again = () => {
     at('notice-title').textContent = first || t(/** @type {Key} */ (key), values);
     at('notice-title').lang = first ? 'en' : document.documentElement.lang; // the engine's language
-    at('notice-text').textContent = t(/** @type {Key} */ (`${key}.text`), values);
+    at('notice-text').textContent = first && advice ? advice : t(/** @type {Key} */ (`${key}.text`), values);
+    at('notice-text').lang = first && advice ? 'en' : document.documentElement.lang;
     at('notice-action').textContent = action ? t(action.key, action.values) : '';
   };
   again();
   at('notice-detail').textContent = detail;
-  at('notice-more').hidden = !detail || !!first;
+  at('notice-more').hidden = !detail || (!!first && !more.length);
   const button = at('notice-action');
   button.hidden = !action;
   button.onclick = () => {
@@ -67,9 +71,10 @@ export function retell() {
   again?.();
 }
 
-/** @param {unknown} error */
+/** What an error says: in a line, what to do in a second, and then what told so. @param {unknown} error */
 export function words(error) {
-  return error instanceof Error ? error.message : String(error);
+  if (!(error instanceof Error)) return String(error);
+  return error instanceof EngineError && error.detail ? `${error.message}\n${error.detail}` : error.message;
 }
 
 at('notice-close').addEventListener('click', hideProblem);

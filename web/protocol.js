@@ -31,7 +31,7 @@
 //
 //   engine to page
 //   result  {id, value}
-//   error   {id, code, message}                 id 0: the engine as a whole is gone
+//   error   {id, code, message, detail}              id 0: the engine as a whole is gone
 //   read    {id, read, source, offset, length}  wants bytes of a source
 //   pixels  {id, read, frame}                   wants frame `frame` of the job's clip, as RGBA8
 //   queued, loading, warning, plan, preview, tile, frame, progress, latent, quality   see JobEvent
@@ -62,7 +62,8 @@ export const version = 3;
 export const inFlight = 4;
 
 /**
- * What went wrong, for choosing words; `message` is the engine's own text.
+ * What went wrong, for choosing words; `message` is the engine's own text, whose second line says what to do, and
+ * `detail`, if there is any, what told so.
  *
  * no_webgpu      this browser has no WebGPU, or this machine no Dawn
  * no_adapter     no GPU, or no driver for it

@@ -91,3 +91,15 @@ func TestRemotePictureIsWarnedOf(t *testing.T) {
 		assert.Equal(t, want, r.Header.Values("Tessera-Warning"))
 	}
 }
+
+// A checkpoint that is sent as a latent is told as one, in two lines.
+func TestModelAsLatent(t *testing.T) {
+	model, err := os.ReadFile(seedvr2)
+	require.NoError(t, err)
+	_, url := start(t, device(t), Options{Models: []Model{{"seedvr2", seedvr2, settingsF32}}})
+	j, status := jobOf(t, "POST", url+"/v1/jobs?kind=decode&input=safetensors", model)
+	require.Equal(t, http.StatusCreated, status, j.Error)
+	s := ended(t, url, j.ID)
+	assert.Equal(t, "bad_input", s.Code)
+	assert.Contains(t, s.Error, " tensors, expected a latent or video\n  give the checkpoint with -m, and the latent or video as the input")
+}

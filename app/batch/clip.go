@@ -17,6 +17,7 @@ import (
 
 	"tessera/app/files"
 	"tessera/app/interrupt"
+	"tessera/app/models"
 	"tessera/app/terminal"
 	"tessera/format/file"
 	"tessera/media"
@@ -227,6 +228,7 @@ func (b *run) complete(c *Clip) error {
 	if c.Model == "" {
 		c.Model = b.Model
 	}
+	c.Model = models.Path(c.Model) // of a manifest, too
 	if c.Op == "" && b.Op != "auto" {
 		c.Op = b.Op
 	}

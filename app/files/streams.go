@@ -193,8 +193,8 @@ func (s *Streams) Latent(ctx context.Context, path string) (string, error) {
 		return "", fmt.Errorf("%s: %w", Stdin, err)
 	}
 	defer f.Close()
-	if text := format.Foreign(f); text != "" {
-		return "", job.BadInput("%s: %s", Stdin, text)
+	if err := format.Foreign(f, ""); err != nil {
+		return "", job.BadInput("%s: %w", Stdin, err)
 	}
 	return "", job.BadInput("%s: not a latent, expected .safetensors, .latent, .npy, .npz, .pt or .pth", Stdin)
 }

@@ -98,9 +98,9 @@ func cacheOf(c vae.Config, z latent.Latent, name string) (latent.Checkpoint, err
 	made, expected := c.Cached(t)
 	switch {
 	case made == latent.Checkpoint{}:
-		return made, otherModel("job: %s: is a cache of %s for %.40q, expected %s for %s", name, t.Name, t.Model, cmp.Or(strings.Join(expected, ", "), "none"), c.Model)
+		return made, BadInputOf(media.ErrModel, "job: %s: is a cache of %s for %.40q, expected %s for %s", name, t.Name, t.Model, cmp.Or(strings.Join(expected, ", "), "none"), c.Model)
 	case !c.Decodes(made):
-		return made, otherModel("job: %s: is a cache of %s for %.40q, whose latents are %s's; the checkpoint is %s's", name, t.Name, t.Model, made.Model, c.Model)
+		return made, BadInputOf(media.ErrModel, "job: %s: is a cache of %s for %.40q, whose latents are %s's; the checkpoint is %s's", name, t.Name, t.Model, made.Model, c.Model)
 	}
 	return made, nil
 }
@@ -173,13 +173,13 @@ func (d *Decoding) relate(c vae.Config, kin vae.Kin, made latent.Checkpoint, nam
 	case kin == vae.OtherStatistics && d.Scale == latent.ScalePipeline:
 		text += fmt.Sprintf(", which uses other statistics: %s", statisticsOf(c))
 		if !asked {
-			return otherModel("job: %s; pass --scale to override", text)
+			return BadInputOf(media.ErrModel, "job: %s; pass --scale to override", text)
 		}
 		d.Warnings = append(d.Warnings, text)
 	case kin == vae.OtherModel:
 		d.Warnings = append(d.Warnings, text+", which has other weights")
 	case kin == vae.OtherFamily && d.Scale == latent.ScalePipeline && !asked:
-		return otherModel("job: %s; its scaling statistics differ; pass --scale to override", text)
+		return BadInputOf(media.ErrModel, "job: %s; its scaling statistics differ; pass --scale to override", text)
 	case kin == vae.OtherFamily:
 		d.Warnings = append(d.Warnings, text+", for which its numbers have another meaning")
 	}

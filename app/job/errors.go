@@ -82,11 +82,6 @@ func (e *marked) Unwrap() []error { return []error{e.error, e.kind} }
 // Mark makes an error one of kind too, and keeps its words.
 func Mark(err, kind error) error { return &marked{err, kind} }
 
-// otherModel is a media.ErrModel in its own words.
-func otherModel(format string, args ...any) error {
-	return Mark(BadInput(format, args...), media.ErrModel)
-}
-
 // BadInput is an ErrInput in its own words.
 func BadInput(format string, args ...any) error { return Mark(fmt.Errorf(format, args...), ErrInput) }
 
@@ -108,4 +103,9 @@ func Plain(text string, files ...string) string {
 			at += len(word) + len(colon)
 		}
 	}
+}
+
+// BadInputOf is a BadInput of a kind of its own.
+func BadInputOf(kind error, format string, args ...any) error {
+	return Mark(BadInput(format, args...), kind)
 }

@@ -9,6 +9,7 @@ import (
 
 	"tessera/app/interrupt"
 	"tessera/app/job"
+	"tessera/app/models"
 	"tessera/app/quiet"
 	"tessera/app/report"
 	"tessera/app/terminal"
@@ -52,7 +53,7 @@ type Machine struct {
 func (o *Opener) Check(ctx context.Context, path string, s vae.Settings) (vae.Config, error) {
 	f, err := interrupt.Await(ctx, func() (format.File, error) { return format.Open(path) })
 	if err != nil {
-		return vae.Config{}, job.Mark(err, job.ErrInput)
+		return vae.Config{}, job.Mark(models.Missing(path, err), job.ErrInput)
 	}
 	defer CloseFile(ctx, f)
 	return o.CheckFile(ctx, f, s)

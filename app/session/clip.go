@@ -31,7 +31,7 @@ func checkSize(what string, frames, height, width int) error {
 // for a page, and those whose frames would be.
 func checkLatent(name string, l latent.Latent, c vae.Config) error {
 	if n := l.Clips(); n > 1 {
-		return job.Mark(job.BadInput("session: %s: a batch of %d clips, expected one: `tessera decode` decodes them all", name, n), media.ErrProgram)
+		return job.BadInputOf(media.ErrProgram, "session: %s: a batch of %d clips, expected one: `tessera decode` decodes them all", name, n)
 	}
 	if err := checkSize("latent", l.Frames, l.Height, l.Width); err != nil {
 		return err

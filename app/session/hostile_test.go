@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"tessera/format/safetensors"
 	"tessera/latent"
 	"tessera/tests/synthetic"
 	"tessera/vae"
@@ -188,4 +189,21 @@ func TestHalfOfAPage(t *testing.T) {
 		assert.Equal(t, "bad_input", m.Code, m.Message)
 		assert.Contains(t, m.Message, "half.safetensors has no encoder and cannot encode")
 	}
+}
+
+// What a file is that is no checkpoint goes to a page in two lines, and what told so apart
+// from them.
+func TestMistakeOfAPage(t *testing.T) {
+	p, _ := start(t)
+	path := filepath.Join(t.TempDir(), "m.safetensors")
+	require.NoError(t, synthetic.Create(path, []synthetic.Raw{{Spec: safetensors.Spec{Name: "blocks.0.self_attn.q.weight", DType: safetensors.F32, Shape: []int{1}}, Data: make([]byte, 4)}}, nil))
+	file, err := os.ReadFile(path)
+	require.NoError(t, err)
+	p.files[3] = file
+	p.receive(map[string]any{"type": "open", "id": 13, "source": p.source(3, "m.safetensors")}, nil)
+	m, _ := p.end(13)
+	assert.Equal(t, "bad_input", m.Code)
+	assert.Contains(t, m.Message, "m.safetensors: is the diffusion model of Wan 2.1 or Wan 2.2 A14B, expected a VAE\n  its VAE is wan_2.1_vae.safetensors, 254 MB: `tessera pull wan2.1`, or https://")
+	assert.NotContains(t, m.Message, "self_attn")
+	assert.Equal(t, "told by the tensor blocks.0.self_attn.q.weight", m.Detail)
 }

@@ -97,6 +97,7 @@ type (
 		event
 		Code    string `json:"code"`
 		Message string `json:"message"`
+		Detail  string `json:"detail"` // what told so, such as names of tensors
 	}
 	queuedEvent struct {
 		event

@@ -32,6 +32,7 @@ type message struct {
 	Seq     int             `json:"seq"`
 	Code    string          `json:"code"`
 	Message string          `json:"message"`
+	Detail  string          `json:"detail"`
 	Value   json.RawMessage `json:"value"`
 	Plan    *plan           `json:"plan"`
 	payload []byte

@@ -15,6 +15,7 @@ import (
 
 	"tessera/app/job"
 	"tessera/format/json"
+	"tessera/format/known"
 	"tessera/format/quote"
 	"tessera/gpu"
 	"tessera/vae"
@@ -197,7 +198,7 @@ func (s *Session) serve(queue chan *request) {
 			if err == nil {
 				err = s.send(result{about("result", r.ID), value}, nil)
 			} else {
-				err = s.send(failure{about("error", r.ID), job.KindOf(err).Code, quote.Message(job.Plain(err.Error()))}, nil)
+				err = s.send(failure{about("error", r.ID), job.KindOf(err).Code, quote.Message(job.Plain(err.Error())), quote.Message(job.Plain(known.Detail(err)))}, nil)
 			}
 			s.mu.Lock()
 			delete(s.pending, r.ID)

@@ -22,6 +22,7 @@ import (
 	"strings"
 
 	"tessera/app/job"
+	"tessera/format/known"
 	"tessera/format/quote"
 )
 
@@ -31,6 +32,7 @@ type Terminal struct {
 	Stderr   io.Writer
 	JSON     bool
 	Lines    bool   // JSON is one line each
+	Verbose  bool   // errors with what they were told by, such as names of tensors
 	Quiet    bool   // nothing but results as JSON, warnings and errors
 	Progress string // auto, bar, plain, json or none; "" is auto
 	Streamed bool   // standard output has the command's output: Stdout is standard error
@@ -112,7 +114,7 @@ func (t *Terminal) Fail(err error, code int) {
 	if code == job.ExitInterrupted {
 		err = errors.New("interrupted")
 	}
-	text := t.Plain(err.Error())
+	text := t.Plain(err.Error() + t.detail(err))
 	if t.Progress == "json" {
 		t.Event(Event{Event: "error", Error: text, Code: code})
 	}
@@ -127,6 +129,14 @@ func (t *Terminal) Fail(err error, code int) {
 	if u, ok := errors.AsType[*UsageError](err); ok {
 		fmt.Fprint(t.Stderr, u.Hint)
 	}
+}
+
+// detail is a line with what an error was told by, with --verbose.
+func (t *Terminal) detail(err error) string {
+	if text := known.Detail(err); t.Verbose && text != "" {
+		return "\n" + text
+	}
+	return ""
 }
 
 // Outlet is standard output, and what became of it.

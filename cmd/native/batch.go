@@ -20,7 +20,7 @@ import (
 
 type batchCmd struct {
 	Inputs   []string    `arg:"" optional:"" help:"Videos or latents, as for encode and decode, quoted patterns such as 'clips/*.mp4', or http and https URLs."`
-	Model    string      `short:"m" placeholder:"MODEL" env:"TESSERA_MODEL" help:"Checkpoint for clips without one."`
+	Model    string      `short:"m" type:"checkpoint" placeholder:"MODEL" env:"TESSERA_MODEL" help:"Checkpoint for clips without one."`
 	Output   string      `short:"o" placeholder:"OUT" help:"Output for clips without one: a path or URL with {name} for the input's name without its extension. Missing folders are created."`
 	Manifest string      `placeholder:"FILE" help:"Clips, one JSON object per line, in place of inputs; - reads standard input and starts each clip when its line arrives."`
 	Op       string      `enum:"decode,encode,roundtrip,auto" default:"auto" help:"decode, encode or roundtrip; default: from the names of input and output."`

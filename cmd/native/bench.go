@@ -95,7 +95,7 @@ func (c *benchCmd) Run(a *app) error {
 	if r == nil {
 		return failed
 	}
-	if r.Kernels, err = known(t, dev.Info()); err != nil {
+	if r.Kernels, err = kernelLines(t, dev.Info()); err != nil {
 		return err
 	}
 	b := programVersion()
@@ -132,8 +132,8 @@ func (c *benchCmd) what(info gpu.Info, t *tune.Tuner) (bench.Options, error) {
 	return o, err
 }
 
-// known is what is known of the kernels on an adapter, a line each.
-func known(t *tune.Tuner, info gpu.Info) (lines []string, err error) {
+// kernelLines tell of the kernels on an adapter, a line each.
+func kernelLines(t *tune.Tuner, info gpu.Info) (lines []string, err error) {
 	all, err := t.Known(info)
 	for _, p := range all.Verifications {
 		lines = append(lines, p.String())

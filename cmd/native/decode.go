@@ -25,8 +25,8 @@ import (
 type decodeCmd struct {
 	flags.Checkpoint
 	flags.Forcing
-	AlphaModel   string `placeholder:"MODEL" help:"Second checkpoint that decodes the latent's alpha channel, such as Wan-Alpha's; alpha is the mean of its three channels."`
-	PreviewModel string `placeholder:"MODEL" help:"Tiny autoencoder (TAEHV, TAESD) that first decodes the whole clip to OUT.preview.mp4, or a picture to OUT.preview.png. The file is removed at the end."`
+	AlphaModel   string `type:"checkpoint" placeholder:"MODEL" help:"Second checkpoint that decodes the latent's alpha channel, such as Wan-Alpha's; alpha is the mean of its three channels."`
+	PreviewModel string `type:"checkpoint" placeholder:"MODEL" help:"Tiny autoencoder (TAEHV, TAESD) that first decodes the whole clip to OUT.preview.mp4, or a picture to OUT.preview.png. The file is removed at the end."`
 	Latent       string `arg:"" help:"Latent: .safetensors, .latent, .npy, .npz, .pt or .pth from torch.save, or a trainer's cache, also diffusion-pipe's .bin."`
 	Output       string `short:"o" required:"" placeholder:"OUT" help:"Video: a folder for PNG files, .png, .tiff, .exr, .y4m, .npy, .safetensors, or with ffmpeg .mp4, .mov, .mkv, .webm, .webp, .gif."`
 	Format       string `placeholder:"FORMAT" help:"Format of standard output (--output=-): y4m, npy or safetensors; default y4m."`

@@ -31,7 +31,7 @@ import (
 )
 
 type infoCmd struct {
-	File string `arg:"" help:"Checkpoint, latent or video; - reads standard input."`
+	File string `arg:"" type:"checkpoint" help:"Checkpoint, latent or video; - reads standard input."`
 	flags.Forcing
 	flags.Device
 }
@@ -50,6 +50,9 @@ func (c *infoCmd) Run(a *app) (err error) {
 	}
 	f, err := interrupt.Await(a.ctx, func() (format.File, error) { return format.Open(c.File) })
 	if err != nil {
+		if told := missing(c.File, err); told != err {
+			return told
+		}
 		return cmp.Or(a.ctx.Err(), a.noTensors(c.File, err))
 	}
 	defer machine.CloseFile(a.ctx, f)

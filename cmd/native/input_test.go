@@ -111,7 +111,7 @@ func TestBadModels(t *testing.T) {
 		{name: "not there", args: "nowhere.safetensors", want: "nowhere"},
 		{name: "a folder", args: t.TempDir(), want: "not a regular file"},
 		{name: "empty", args: file(nil), want: "0 bytes"},
-		{name: "truncated", args: file(whole[:len(whole)/2]), want: "truncated"},
+		{name: "truncated", args: file(whole[:len(whole)/2]), want: "is cut short"},
 		{name: "cut in its header", args: file(whole[:1000]), want: "header"},
 		{name: "longer than it says", args: file(append(slices.Clone(whole), 0)), want: "bytes"},
 		{name: "huge header", args: file(append(binary.LittleEndian.AppendUint64(nil, math.MaxInt64), '{')), want: "header"},

@@ -43,6 +43,8 @@ func TestKeysOfJSON(t *testing.T) {
 		"devices":   {{}, {"--dawn=/none.so"}},
 		"bench":     {{"ops", "--seconds=1"}, {"--seconds=0"}},
 		"demo":      {{"-m", narrow, "-o", filepath.Join(dir, "demo")}},
+		"models":    {{}},
+		"pull":      {{"nothing"}},
 		"serve":     nil, // runs until it is ended
 
 		"completion": {{"bash"}},

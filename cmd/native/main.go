@@ -81,6 +81,7 @@ Exit codes:
 type cli struct {
 	JSON     bool   `help:"Print the result, or the error, as JSON on standard output."`
 	Quiet    bool   `short:"q" help:"Print only warnings and errors."`
+	Verbose  bool   `short:"v" help:"Print what an error was told by, such as names of tensors."`
 	Progress string `enum:"auto,bar,plain,json,none" default:"auto" placeholder:"HOW" help:"Progress on standard error: bar, plain (a line every few seconds), json (a line for each event, see docs/events.md) or none; default bar on a terminal, else plain."`
 
 	PrintVersion versionFlag `name:"version" short:"V" help:"Print the program's version."`
@@ -91,6 +92,8 @@ type cli struct {
 	Batch     batchCmd     `cmd:"" help:"Encode or decode many clips with one loaded model."`
 	Info      infoCmd      `cmd:"" help:"Describe a checkpoint, latent or video and its requirements."`
 	Plan      planCmd      `cmd:"" help:"Count the arithmetic, memory and time of a job, without running it."`
+	Models    modelsCmd    `cmd:"" help:"List published checkpoints and which of them are here."`
+	Pull      pullCmd      `cmd:"" help:"Download a published checkpoint by its name."`
 	Devices   devicesCmd   `cmd:"" help:"List the adapters and mark the default."`
 	Serve     serveCmd     `cmd:"" help:"Serve the page, and an HTTP API for programs."`
 	Demo      demoCmd      `cmd:"" help:"Encode and decode a built-in clip."`
@@ -160,7 +163,7 @@ func (a *app) execute(args []string) error {
 	}
 	var c cli
 	parser, err := kong.New(&c, kong.Name("tessera"), kong.Description(description), kong.Writers(a.Stdout, a.Stderr),
-		kong.Help(help(short(args))), kong.ConfigureHelp(kong.HelpOptions{Compact: true}), kong.ExplicitGroups(flags.Groups), kong.Bind(a, a.Terminal), kong.Exit(a.exit), vars(), kong.KindMapper(reflect.String, kong.MapperFunc(verbatim)))
+		kong.Help(help(short(args))), kong.ConfigureHelp(kong.HelpOptions{Compact: true}), kong.ExplicitGroups(flags.Groups), kong.Bind(a, a.Terminal), kong.Exit(a.exit), vars(), kong.KindMapper(reflect.String, kong.MapperFunc(verbatim)), kong.NamedMapper("checkpoint", kong.MapperFunc(checkpointPath)))
 	if err != nil {
 		panic(err)
 	}
@@ -168,7 +171,7 @@ func (a *app) execute(args []string) error {
 	if err != nil {
 		return usage(err)
 	}
-	a.JSON, a.Quiet, a.Progress = c.JSON, c.Quiet, c.Progress
+	a.JSON, a.Quiet, a.Verbose, a.Progress = c.JSON, c.Quiet, c.Verbose, c.Progress
 	if err := k.Run(a); err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 	"tessera/app/interrupt"
 	"tessera/app/job"
 	"tessera/app/machine"
+	"tessera/app/models"
 	"tessera/app/report"
 	"tessera/app/terminal"
 	"tessera/cmd/native/flags"
@@ -191,6 +192,7 @@ func (c *planCmd) open(a *app) (*vae.Model, error) {
 	if m, err := vae.Published(c.Model, adapter, settings); !errors.Is(err, vae.ErrUnknownModel) {
 		return m, err
 	}
+	c.Model = models.Path(c.Model)
 	c.file = terminal.FileName(c.Model)
 	m, err := interrupt.Await(a.ctx, func() (*vae.Model, error) { return vae.Inspect(c.Model, adapter, settings) })
 	return m, absent(c.Model, err)
@@ -198,6 +200,9 @@ func (c *planCmd) open(a *app) (*vae.Model, error) {
 
 // absent says of a model that is neither a family nor a file what there is.
 func absent(model string, err error) error {
+	if told := missing(model, err); told != err {
+		return told
+	}
 	if _, there := os.Stat(model); errors.Is(err, fs.ErrNotExist) && there != nil { // a shard of it may be what isn't there
 		return terminal.Refused("--model=%s: there is no such file, expected a checkpoint or one of %s, qwen-image, sdxl", model, strings.Join(vae.Families(), ", "))
 	}

@@ -19,6 +19,7 @@ import (
 	"tessera/app/interrupt"
 	"tessera/app/job"
 	"tessera/app/machine"
+	"tessera/app/models"
 	"tessera/app/report"
 	"tessera/app/serve"
 	"tessera/app/terminal"
@@ -174,6 +175,16 @@ func (c *serveCmd) models() ([]api.Model, error) {
 		if name == "" || path == "" {
 			return nil, terminal.Refused("--model=%s: expected a checkpoint, or NAME=FILE", text)
 		}
+		found := models.Path(path)
+		if _, err := os.Stat(found); err != nil {
+			if told := missing(path, err); told != err {
+				return nil, told
+			}
+		}
+		if found != path && !named {
+			name = path
+		}
+		path = found
 		if slices.ContainsFunc(all, func(m api.Model) bool { return m.Name == name }) {
 			return nil, terminal.Refused("--model=%s: another is called %s, expected NAME=FILE with a name of its own", text, name)
 		}

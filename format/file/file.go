@@ -15,14 +15,14 @@ const ByteOrderMark = "\ufeff"
 // Text is a text file's contents without a byte order mark. UTF-16, as Windows' PowerShell
 // writes it, is an error.
 func Text(text []byte) ([]byte, error) {
-	if UTF16(text) {
+	if utf16(text) {
 		return nil, errors.New("is UTF-16; save it as UTF-8")
 	}
 	return bytes.TrimPrefix(text, []byte(ByteOrderMark)), nil
 }
 
-// UTF16 tells a text in UTF-16 by its byte order mark and two ASCII characters behind it.
-func UTF16(text []byte) bool {
+// utf16 tells a text in UTF-16 by its byte order mark and two ASCII characters behind it.
+func utf16(text []byte) bool {
 	if len(text) < 6 {
 		return false
 	}

@@ -51,6 +51,14 @@ func Open(path string) (*File, error) {
 	return Take(from, size)
 }
 
+// Truncated says that a file has fewer bytes than its header says.
+type Truncated struct {
+	Wants int64 // bytes that the whole file has; 0 where its header is cut
+	text  string
+}
+
+func (e *Truncated) Error() string { return e.text }
+
 // Take is Open of a file that is open already, of size bytes. It takes the file
 // over, and closes it where it fails.
 func Take(from *os.File, size int64) (*File, error) {
@@ -81,7 +89,7 @@ func Read(r io.ReaderAt, size int64, name string) (*File, error) {
 		return bad(fmt.Errorf("header length %d, expected at most %d: not a safetensors file", n, maxHeader))
 	}
 	if int64(n) > size-8 {
-		return bad(fmt.Errorf("header length %d, but only %d bytes follow: truncated, or not a safetensors file", n, size-8))
+		return bad(&Truncated{0, fmt.Sprintf("header length %d, but only %d bytes follow: truncated, or not a safetensors file", n, size-8)})
 	}
 	// ReadAll grows with what really comes, should size be a false promise.
 	text, err := io.ReadAll(io.NewSectionReader(r, 8, int64(n)))
@@ -93,6 +101,9 @@ func Read(r io.ReaderAt, size int64, name string) (*File, error) {
 	}
 	f.data = 8 + int64(n)
 	if f.header, err = parseHeader(text, size-f.data); err != nil {
+		if cut, ok := errors.AsType[*Truncated](err); ok {
+			cut.Wants += f.data
+		}
 		return bad(err)
 	}
 	for i, e := range f.header.entries {

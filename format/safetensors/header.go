@@ -111,7 +111,7 @@ func checkOffsets(entries []entry, dataSize int64) error {
 		e.elements, at, before = elements, e.end, where
 	}
 	if at > dataSize {
-		return fmt.Errorf("truncated: tensors end at byte %d of the data, the file holds %d", at, dataSize)
+		return &Truncated{at, fmt.Sprintf("truncated: tensors end at byte %d of the data, the file holds %d", at, dataSize)}
 	}
 	if at < dataSize {
 		return fmt.Errorf("tensors end at byte %d of the data, but %d more bytes follow, expected none", at, dataSize-at)

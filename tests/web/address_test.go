@@ -4,13 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
-	"fmt"
-	"math"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -23,6 +20,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"tessera/format/known"
 	"tessera/tests/testenv"
 	page "tessera/web"
 )
@@ -330,41 +328,21 @@ func TestDecodeWhatWasEncoded(t *testing.T) {
 	assert.Contains(t, v.text("inputs"), "picture0.png … picture4.png")
 }
 
-// The page's list of where checkpoints come from is that of docs/models.md, their
-// licences too.
-func TestPlacesAreTheDocs(t *testing.T) {
-	doc, err := os.ReadFile(root + "/docs/models.md")
-	require.NoError(t, err)
-	script, err := os.ReadFile(root + "/web/places.js")
-	require.NoError(t, err)
-	found := regexp.MustCompile(`file: '(.*?)', from: '(.*?)', size: ([\de]+)(?:, licence: '(.*?)')?`).FindAllStringSubmatch(string(script), -1)
-	require.NotEmpty(t, found)
-	for _, m := range found {
-		var size float64
-		_, err := fmt.Sscan(m[3], &size)
-		require.NoError(t, err)
-		told, about := fmt.Sprintf("%.0f", size), ""
-		if math.Mod(size, 1e6) == 0 { // nobody says how many bytes
-			told, about = told[:len(told)-6], "about "
-		}
-		for i := len(told) - 3; i > 0; i -= 3 {
-			told = told[:i] + "," + told[i:]
-		}
-		if about != "" {
-			told = about + told + " million"
-		}
-		place := regexp.QuoteMeta(m[2])
-		if strings.HasPrefix(m[2], "Wan-AI/Wan2.1") {
-			place = `Wan-AI/Wan2\.1-\*`
-		}
-		licence := "" // a link leads to it
-		if m[4] != "" {
-			licence = ", " + m[4]
-		}
-		row := regexp.MustCompile("(?m)^\\| `" + regexp.QuoteMeta(m[1]) + "`.*\\| .*" + place + ".*\\| " + told + " \\|(.*)\\|$").FindSubmatch(doc)
-		if assert.NotNil(t, row, "%s from %s", m[1], m[2]) {
-			assert.Contains(t, string(row[1]), licence, m[1])
-			assert.Equal(t, licence == "", !strings.Contains(string(row[1]), "Apache"), m[1])
-		}
-	}
+// A published checkpoint's button puts its address into the field, and fetches nothing.
+func TestPublishedAddress(t *testing.T) {
+	t.Parallel()
+	url, log, _ := host(t, built(t), "")
+	v := newVisitAt(t, url+"#")
+	v.open("?demo=2x6x6", smallPart)
+	v.ready()
+	eval[bool](t, v.tab, `(() => {
+		document.querySelector('.places').open = true;
+		document.querySelector('#places li button').click();
+		return true;
+	})()`)
+	field := eval[string](t, v.tab, `document.getElementById('model-address').value`)
+	assert.Equal(t, known.Checkpoints[0].Address(known.Hub), field)
+	assert.True(t, v.visible("model-address"), "the field")
+	assert.Equal(t, "tiny-seedvr2", v.text("model-name"))
+	assert.Zero(t, fetches(t, log, "huggingface"))
 }

@@ -139,6 +139,7 @@ export default {
   'address.open': 'Open',
   'places.title': 'Where checkpoints come from',
   'places.licence': 'licence on its page',
+  'places.use': 'Use this address',
   'copy.link': 'Copy link',
   'copy.done': 'Copied',
   'decode.encoded': 'Decode this latent',

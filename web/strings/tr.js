@@ -140,6 +140,7 @@ export default {
   'address.open': 'Aç',
   'places.title': 'Model dosyaları nereden alınır',
   'places.licence': 'lisansı kendi sayfasında',
+  'places.use': 'Bu adresi kullan',
   'copy.link': 'Bağlantıyı kopyala',
   'copy.done': 'Kopyalandı',
   'decode.encoded': 'Bu latenti çöz',

@@ -34,7 +34,7 @@ var Groups = []kong.Group{
 
 // Checkpoint names the checkpoint.
 type Checkpoint struct {
-	Model string `short:"m" required:"" placeholder:"MODEL" env:"TESSERA_MODEL" help:"Checkpoint, .safetensors, .pth or the .index.json of several files: SeedVR2, Wan 2.1, Wan 2.2, Qwen-Image, Qwen-Image 2.1, HunyuanVideo, HunyuanVideo 1.5, HunyuanImage 2.1, LTX-2, Mochi 1, CogVideoX, Cosmos 1.0, Stable Diffusion, SDXL, SD 3, FLUX.1, FLUX.2 and tiny autoencoders (TAESD, TAEHV), alone or inside a whole checkpoint."`
+	Model string `short:"m" required:"" type:"checkpoint" placeholder:"MODEL" env:"TESSERA_MODEL" help:"Checkpoint, .safetensors, .pth or the .index.json of several files: SeedVR2, Wan 2.1, Wan 2.2, Qwen-Image, Qwen-Image 2.1, HunyuanVideo, HunyuanVideo 1.5, HunyuanImage 2.1, LTX-2, Mochi 1, CogVideoX, Cosmos 1.0, Stable Diffusion, SDXL, SD 3, FLUX.1, FLUX.2 and tiny autoencoders (TAESD, TAEHV), alone or inside a whole checkpoint."`
 }
 
 // Forcing opens what is refused.

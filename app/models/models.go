@@ -1,0 +1,209 @@
+// Package models keeps published checkpoints on this machine, by the names that package
+// known has for them. Pull fetches one, and only when it is asked to; Path finds one that is
+// here, so that a command's -m takes its name.
+package models
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"tessera/format/known"
+	"tessera/remote"
+	"tessera/temporary"
+)
+
+// Folder is where pulled checkpoints are: TESSERA_MODELS, else a folder in the user's cache.
+func Folder() (string, error) {
+	if folder := os.Getenv("TESSERA_MODELS"); folder != "" {
+		return folder, nil
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("no folder for models, TESSERA_MODELS names one: %w", err)
+	}
+	return filepath.Join(cache, "tessera", "models"), nil
+}
+
+// Hub is where checkpoints are fetched from: HF_ENDPOINT, as Hugging Face's own programs
+// have it, else Hugging Face.
+func Hub() string { return cmp.Or(os.Getenv("HF_ENDPOINT"), known.Hub) }
+
+// Here is the path of a checkpoint that was pulled, "" where it is not here.
+func Here(c known.Checkpoint) string {
+	folder, err := Folder()
+	if err != nil {
+		return ""
+	}
+	path := filepath.Join(folder, c.Base())
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() || !c.About && info.Size() != c.Size {
+		return ""
+	}
+	return path
+}
+
+// Path is the file that a model's text names: a file's path, or the name of a checkpoint that
+// was pulled. What is neither stays as it is, and Missing tells why.
+func Path(text string) string {
+	if _, err := os.Stat(text); err == nil {
+		return text
+	}
+	if c, ok := known.Find(text); ok {
+		return cmp.Or(Here(c), text)
+	}
+	return text
+}
+
+// Missing has the error of a file that is not there say which checkpoint its name is of, or
+// may be of. Other errors stay as they are.
+func Missing(text string, err error) error {
+	if !errors.Is(err, fs.ErrNotExist) || strings.ContainsAny(text, `/\`) {
+		return err
+	}
+	if _, there := os.Stat(text); there == nil { // a shard of it is missing
+		return err
+	}
+	if c, ok := known.Find(text); ok {
+		return fmt.Errorf("%s: %w", text, &known.Mistake{
+			Is:  fmt.Sprintf("is not on this machine: there is no such file, and the model %s was not pulled", c.Name),
+			Do:  fmt.Sprintf("`tessera pull %s` fetches %s, %s", c.Name, c.Base(), c.Bytes()),
+			Err: err,
+		})
+	}
+	if c, ok := known.Suggest(text); ok {
+		return fmt.Errorf("%s: %w", text, &known.Mistake{
+			Is:  "there is no such file, and no model of that name",
+			Do:  fmt.Sprintf("`tessera models` lists the models; one of them is %s", c.Name),
+			Err: err,
+		})
+	}
+	return err
+}
+
+// Puller fetches checkpoints. The zero value is as the fields say.
+type Puller struct {
+	Folder   string // "": Folder()
+	Hub      string // "": Hub()
+	Transfer remote.Transfer
+}
+
+// Pull fetches a checkpoint, from where an interrupted pull ended, and is its path. A file is
+// only called by its name when its size is right and, where that is published, its SHA-256.
+func (p Puller) Pull(ctx context.Context, c known.Checkpoint) (path string, err error) {
+	if p.Folder == "" {
+		if p.Folder, err = Folder(); err != nil {
+			return "", err
+		}
+	}
+	if err := os.MkdirAll(p.Folder, 0o755); err != nil {
+		return "", err
+	}
+	path = filepath.Join(p.Folder, c.Base())
+	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && (c.About || info.Size() == c.Size) {
+		return path, nil
+	}
+	part := path + ".part"
+	f, err := os.OpenFile(part, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	if temporary.Locked(f) {
+		return "", fmt.Errorf("%s: another program is pulling %s, expected one at a time", part, c.Name)
+	}
+	if err := p.fetch(ctx, c, f, path+".part.json"); err != nil {
+		return "", err
+	}
+	if err := checkWhole(c, f); err != nil {
+		return "", errors.Join(err, discard(f, path+".part.json"))
+	}
+	if err := cmp.Or(f.Sync(), f.Close()); err != nil {
+		return "", err
+	}
+	if err := os.Rename(part, path); err != nil {
+		return "", err
+	}
+	return path, os.Remove(path + ".part.json")
+}
+
+// fetch brings what is missing of a checkpoint's file. What the server says of the file lies
+// beside it, so that a later pull goes on only if it is still the same.
+func (p Puller) fetch(ctx context.Context, c known.Checkpoint, f *os.File, beside string) error {
+	var was remote.State
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	have := info.Size()
+	text, err := os.ReadFile(beside)
+	if err != nil || json.Unmarshal(text, &was) != nil || have > was.Size {
+		was, have = remote.State{}, 0
+	}
+	if have > 0 && have == was.Size { // it broke off before it was checked
+		return nil
+	}
+	t := p.Transfer
+	t.Begin = func(is remote.State) error {
+		if !c.About && is.Size >= 0 && is.Size != c.Size {
+			return fmt.Errorf("the file there has %d bytes, expected %d as published: it is another one", is.Size, c.Size)
+		}
+		text, err := json.Marshal(is)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(beside, text, 0o644)
+	}
+	address := c.Address(cmp.Or(p.Hub, Hub()))
+	if _, err = t.Continue(ctx, address, f, was, have); err == nil {
+		return nil
+	}
+	m := &known.Mistake{Is: fmt.Sprintf("cannot be pulled: %v", err), Err: err}
+	info, serr := f.Stat()
+	if serr == nil && info.Size() > 0 && !errors.Is(err, remote.ErrRefused) {
+		m.Do = fmt.Sprintf("%s of it are here: `tessera pull %s` goes on", known.Bytes(info.Size()), c.Name)
+		return fmt.Errorf("%s: %w", c.Name, m)
+	}
+	m.Do = fmt.Sprintf("its page is %s/%s, which may ask for consent to a licence; a file from there works with -m, too", strings.TrimRight(cmp.Or(p.Hub, Hub()), "/"), c.Repo)
+	return errors.Join(fmt.Errorf("%s: %w", c.Name, m), discard(f, beside))
+}
+
+// checkWhole compares a fetched file with what is published of it.
+func checkWhole(c known.Checkpoint, f *os.File) error {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if !c.About && info.Size() != c.Size {
+		return fmt.Errorf("%s: has %d bytes, expected %d as published; it was removed", f.Name(), info.Size(), c.Size)
+	}
+	if c.SHA256 == "" {
+		return nil
+	}
+	h := sha256.New()
+	if _, err := io.Copy(h, io.NewSectionReader(f, 0, info.Size())); err != nil {
+		return fmt.Errorf("%s: %w", f.Name(), err)
+	}
+	if sum := hex.EncodeToString(h.Sum(nil)); !strings.HasPrefix(sum, c.SHA256) {
+		return fmt.Errorf("%s: has SHA-256 %s, expected %s as published; it was removed, pull it again", f.Name(), sum[:len(c.SHA256)], c.SHA256)
+	}
+	return nil
+}
+
+// discard removes what was fetched.
+func discard(f *os.File, beside string) error {
+	f.Close()
+	if err := os.Remove(beside); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return os.Remove(f.Name())
+}
