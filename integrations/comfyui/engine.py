@@ -24,7 +24,8 @@ class Engine:
         self.program = None
         self.used = {}  # files and how many use them
         self.names = {}  # of files, as the program has them
-        self.serves = set()  # names
+        self.files = []  # that it serves
+        self.good = set()  # files that it has served: others must not keep it from starting
 
     def use(self, file, owner):
         """Serves a file for as long as owner lives, under the name that it returns."""
@@ -44,12 +45,12 @@ class Engine:
     def start(self, file):
         """Starts the program unless it runs and serves the file: its address and token."""
         with self.lock:
-            if self.program and (self.names[file] not in self.serves or self.ended()):
+            if self.program and (file not in self.files or self.ended()):
                 self.close()
             if not self.program:
-                files = {self.names[f]: f for f, n in self.used.items() if n and os.path.isfile(f)}
-                self.program = self.begin({**files, self.names[file]: file})
-                self.serves = {*files, self.names[file]}
+                self.files = [f for f in self.used if f == file or self.used[f] and f in self.good and os.path.isfile(f)]
+                self.program = self.begin({self.names[f]: f for f in self.files})
+                self.good.update(self.files)
             return self.program.address, self.program.token
 
     def begin(self, files):
@@ -69,7 +70,7 @@ class Engine:
 
     def running(self, file):
         """Whether it holds memory for the file."""
-        return self.program is not None and self.names.get(file) in self.serves
+        return self.program is not None and file in self.files
 
     def ended(self, wait=0):
         """How the program ended, "" if it still runs after so many seconds."""

@@ -31,6 +31,7 @@ from websockets.sync.client import connect
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PACK = os.path.join(ROOT, "build", "clients", "tessera-comfyui")  # as tools/comfyui.sh writes it
+PACKED = os.path.basename(PACK)
 TOKEN = "a-token-of-clients-0123"
 SMALL = ["seedvr2", "wan", "wan22", "qwen", "layered"]
 FLAT = {"sdxl": 4, "flux2_vae": 128}  # models of pictures alone, and the channels of their latents
@@ -148,7 +149,7 @@ class Comfy(Process):
         self.base = os.path.join(o.folder, "base")
         for folder in ("custom_nodes", "input", "output", "models", "user", "temp"):
             os.makedirs(os.path.join(self.base, folder))
-        shutil.copytree(PACK, self.path("custom_nodes", "tessera-vae"), ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(PACK, self.path("custom_nodes", PACKED), ignore=shutil.ignore_patterns("__pycache__"))
         shutil.copy(os.path.join(ROOT, "tools", "clients", "comfyui_keep.py"), self.path("custom_nodes"))
         for folder in ("vae", "diffusion_models", "checkpoints"):
             os.makedirs(self.path("models", folder))
@@ -548,7 +549,7 @@ def one(comfy, name, inputs, model, outputs):
         elif spec[0] == "LATENT":
             prompt[key] = picture(comfy, shape or ((1, channels, 2, 4, 6) if channels > 4 else (2, channels, 4, 6)))
             run["inputs"][key] = [key, 1]
-        elif spec[0] in MADE:
+        elif not isinstance(spec[0], list) and spec[0] in MADE:
             prompt[key], run["inputs"][key] = MADE[spec[0]], [key, 0]
             if key == "mask" and "pixels" in inputs:
                 prompt[key] = node("MakeMask", like=["pixels", 0])
@@ -612,6 +613,11 @@ def freed(comfy, server):
     for pid in engines(comfy):
         os.kill(pid, 9)
     same(again(), want, "after it was killed")
+    with open(comfy.path("models", "vae", "broken.safetensors"), "wb") as f:
+        f.write(b"no checkpoint")
+    told = comfy.fails({**prompt, "vae": load("broken")})
+    assert "broken.safetensors" in told, told
+    same(again(), want, "after a file that can't be read")
     assert len(engines(comfy)) == 1, engines(comfy)
 
 
@@ -660,7 +666,7 @@ def workflows(comfy, server):
     model that has learned nothing, made-up words and fewer pixels and steps."""
     found = sorted(glob.glob(os.path.join(PACK, "example_workflows", "*.json")))
     names = [os.path.basename(path).removesuffix(".json") for path in found]
-    assert sorted(comfy.get("/api/workflow_templates")["tessera-vae"]) == names != []
+    assert sorted(comfy.get("/api/workflow_templates")[PACKED]) == names != []
     Image.fromarray((clip("qwen", 1)[0] * 255).astype(numpy.uint8)).save(comfy.path("input", "example.png"))
     shutil.copy(comfy.path("input", "wan.latent"), comfy.path("input", "video.latent"))
     for path in found:
@@ -669,6 +675,8 @@ def workflows(comfy, server):
         for n in prompt.values():
             if n["class_type"] == "TesseraServer":
                 n["inputs"]["model"] = "wan"
+            if n["class_type"] == "TesseraLoadVAE":
+                n["inputs"]["vae_name"] = filename("wan")
         if any(n["class_type"] == "UNETLoader" for n in prompt.values()):
             text_to_video(comfy, server, prompt)
         comfy.done(prompt)
@@ -688,7 +696,7 @@ def text_to_video(comfy, server, prompt):
     prompt[of["KSampler"]]["inputs"].update(steps=2)
     z = comfy.kept({**prompt, "keep": node("KeepNumbers", latent=[of["KSampler"], 0])})
     assert z.shape == (1, 16, 2, 4, 6) and z.std() > 0.1, z
-    got = comfy.kept({**prompt, "keep": node("KeepNumbers", image=[of["TesseraVAEDecode"], 0])})
+    got = comfy.kept({**prompt, "keep": node("KeepNumbers", image=[of["VAEDecode"], 0])})
     same(got, decoded(server, "wan", z), "text to video")
 
 
