@@ -100,16 +100,27 @@ class Local(Server):
         return self.secret
 
     def config(self):
-        self.start()
-        return super().config()
+        return self.started(super().config)
 
     def begin(self, path, wait):
+        return self.started(super().begin, path, wait)
+
+    def started(self, ask, *what):
+        """The answer of the program, which starts again if it ended a moment ago."""
         self.start()
-        return super().begin(path, wait)
+        try:
+            return ask(*what)
+        except Ended:
+            self.start()
+            return ask(*what)
 
     def missing(self, err):
         how = self.engine.ended(2)  # its connections end before it does
-        return TesseraError(how) if how else super().missing(err)
+        return Ended(how) if how else super().missing(err)
+
+
+class Ended(TesseraError):
+    """How the program ended, in its own words."""
 
 
 def fresh(file, others):

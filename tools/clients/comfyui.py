@@ -499,7 +499,8 @@ LEFT = {
     "CheckpointSave": "needs a diffusion model", "ImageOnlyCheckpointSave": "needs a diffusion model", "VAESave": "see saved",
     "QwenImageDiffsynthControlnet": "needs a diffusion model", "VAEEncodeAudio": "of sound", "VAEDecodeAudio": "of sound",
     "VAEDecodeHunyuan3D": "of shapes", "StableCascade_StageC_VAEEncode": "of a family that there is not",
-    "StableCascade_SuperResolutionControlnet": "of a family that there is not",
+    "StableCascade_SuperResolutionControlnet": "of a family that there is not", "LTXVAddGuide": "of LTX-2, which 0.3.64 can't load",
+    "LTXVImgToVideo": "of LTX-2, which 0.3.64 can't load",
 }
 MADE = {"CONDITIONING": node("MakeWords", seed=1), "CONTROL_NET": node("MakeControl"), "CLIP": node("MakeClip"), "CLIP_VISION": node("MakeVision"),
         "MASK": node("MakeMask", like=["picture", 0])}
@@ -512,7 +513,7 @@ def core(comfy, _):
         inputs = {**kind["input"].get("required", {}), **kind["input"].get("optional", {})}
         if "VAE" not in [spec[0] for spec in inputs.values()] or kind["python_module"].startswith("custom_nodes") or name in LEFT:
             continue
-        own = MODELS.get(kind["python_module"], "ltx" if kind["python_module"] == "comfy_extras.nodes_lt" else "sd")
+        own = MODELS.get(kind["python_module"], "sd")
         for model in [own, "published"] if name in BOTH else [own]:
             prompt = one(comfy, name, inputs, model, len(kind["output"]))
             try:
@@ -539,7 +540,7 @@ def nmse(got, want, what):
 def one(comfy, name, inputs, model, outputs):
     """A workflow of one node of ComfyUI's own."""
     given, prompt = INPUTS.get((name, model), {}), {"picture": picture(comfy, (1, 32, 48, 3))}
-    channels = {"published": 16, "ltx": 128}.get(model, 4)
+    channels = 16 if model == "published" else 4
     run = prompt["node"] = node(name, vae=["vae", 0])
     for key, spec in inputs.items():
         shape = given.get(key)
