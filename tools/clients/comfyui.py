@@ -46,6 +46,7 @@ def main():
     for name in ("comfyui", "tessera", "models", "folder"):
         p.add_argument("--" + name, required=True, type=os.path.abspath)
     p.add_argument("--only", nargs="+", choices=ALL)
+    p.add_argument("--nodes", nargs="+", help="of core: these only")
     o = p.parse_args()
     shutil.rmtree(o.folder, ignore_errors=True)
     os.makedirs(o.folder)
@@ -151,10 +152,13 @@ class Comfy(Process):
             os.makedirs(os.path.join(self.base, folder))
         shutil.copytree(PACK, self.path("custom_nodes", PACKED), ignore=shutil.ignore_patterns("__pycache__"))
         shutil.copy(os.path.join(ROOT, "tools", "clients", "comfyui_keep.py"), self.path("custom_nodes"))
-        for folder in ("vae", "diffusion_models", "checkpoints"):
+        for folder in ("vae", "vae_approx", "diffusion_models", "checkpoints"):
             os.makedirs(self.path("models", folder))
         for name in (*NAMES, *OWN):
             os.symlink(os.path.join(o.models, filename(name)), self.path("models", "vae", filename(name)))
+        tiny = load_file(os.path.join(o.models, "taesd.safetensors"))
+        for half in ("taesd_encoder", "taesd_decoder"):  # which ComfyUI calls "taesd" together
+            save_file({name.removeprefix(half + "."): t for name, t in tiny.items() if name.startswith(half)}, self.path("models", "vae_approx", half + ".safetensors"))
         whole = {"first_stage_model." + name: t for name, t in load_file(os.path.join(o.models, "sdxl.safetensors")).items()}
         whole["model.diffusion_model.out.2.bias"] = numpy.zeros(4, numpy.float32)
         save_file(whole, self.path("models", "checkpoints", "whole.safetensors"))
@@ -513,11 +517,13 @@ def core(comfy, _):
         inputs = {**kind["input"].get("required", {}), **kind["input"].get("optional", {})}
         if "VAE" not in [spec[0] for spec in inputs.values()] or kind["python_module"].startswith("custom_nodes") or name in LEFT:
             continue
+        if comfy.o.nodes and name not in comfy.o.nodes:
+            continue
         own = MODELS.get(kind["python_module"], "sd")
         for model in [own, "published"] if name in BOTH else [own]:
             prompt = one(comfy, name, inputs, model, len(kind["output"]))
             try:
-                want = comfy.kept_all({**prompt, "vae": node("VAELoader", vae_name=filename(model))})
+                want = comfy.kept_all({**prompt, "vae": node("VAELoader", vae_name="taesd" if model == "taesd" else filename(model))})
                 got = comfy.kept_all({**prompt, "vae": load(model)})
                 assert got.keys() == want.keys() and any(w.ndim >= 4 for w in want.values()), f"{sorted(got)}, expected {sorted(want)}"
                 off = max(nmse(got[key], want[key], key) for key in want)
