@@ -49,6 +49,7 @@ class Request:
 
     def __init__(self, server, frames, latents):
         self.server = server or Server()
+        self.quiet = False  # whether warnings are left out
         model = self.server.config()
         self.name, self.config = model["name"], model["config"]
         self.pictures = self.config["independent"] if frames == "auto" else frames == "pictures"
@@ -89,11 +90,16 @@ class Request:
         """Frames [T,H,W,C], -1 to 1 and a little beyond, of a latent [C,T,h,w]."""
         query = {**self.query, "kind": "decode", "output": "f32", "shape": shape(z)}
         with self.server.job(query, z.numpy(), wait, preview, show) as (state, reply):
-            warn(state)
+            self.warn(state)
             size = self.server.floats(state)
             made = self.server.memory(state["bytes"])
             fill(reply, made, wait)
             return torch.frombuffer(made, dtype=torch.float32).reshape(size)
+
+    def warn(self, state):
+        """What a server has to say of a job goes where ComfyUI's messages go."""
+        for text in state.get("warnings") or [] if not self.quiet else []:
+            logging.warning("tessera: %s", text)
 
     def encode(self, frames, wait):
         """The latent [1,C,T,h,w] of frames [T,H,W,C], -1 to 1; opaque where they have no alpha."""
@@ -115,9 +121,3 @@ class Request:
 def shape(clip):
     """A clip's shape as the server reads it, [1,C,T,h,w]."""
     return ",".join(map(str, (1, *clip.shape)))
-
-
-def warn(state):
-    """What a server has to say of a job goes where ComfyUI's messages go."""
-    for text in state.get("warnings") or []:
-        logging.warning("tessera: %s", text)

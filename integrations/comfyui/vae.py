@@ -102,12 +102,14 @@ class Network(torch.nn.Module):
 
     @contextlib.contextmanager
     def tiles(self):
-        """While ComfyUI makes tiles, the bar is ComfyUI's."""
+        """While ComfyUI makes tiles, the bar is ComfyUI's, and no tile is judged by itself."""
         self.bar = lambda clips: Bar(clips, shown=False)
+        self.video.quiet = self.pictures.quiet = True
         try:
             yield
         finally:
             self.bar = Bar
+            self.video.quiet = self.pictures.quiet = False
 
     def loaded(self):
         """Bytes of memory that its weights take."""

@@ -170,7 +170,7 @@ class Comfy(Process):
         self.begin(o, "comfyui", [sys.executable, os.path.join(o.comfyui, "main.py"), "--cpu", "--listen", "127.0.0.1",
                                   "--port", str(self.port), "--base-directory", self.base, "--front-end-root", front,
                                   "--disable-api-nodes", "--fp32-vae", "--disable-auto-launch", "--database-url", "sqlite:///:memory:"],
-                   TESSERA_SERVER=address, TESSERA_TOKEN=TOKEN, TESSERA_PROGRAM=o.tessera,
+                   TESSERA_SERVER=address, TESSERA_TOKEN=TOKEN, TESSERA_PROGRAM=o.tessera, TESSERA_NO_TUNE="1",
                    PYTHONPATH=os.path.join(ROOT, "integrations", "python", "src"))
         self.wait(self.answers)
         self.nodes = self.get("/object_info")
@@ -489,12 +489,12 @@ SIZES = {"width": 48, "height": 32, "length": 5, "video_frames": 2, "batch_size"
 MODELS = {"comfy_extras.nodes_wan": "published", "comfy_extras.nodes_cosmos": "published", "comfy_extras.nodes_hunyuan": "published",
           "comfy_extras.nodes_qwen": "taesd"}  # by the module of nodes; else "sd"
 BOTH = ["VAEDecode", "VAEEncode", "VAEDecodeTiled", "VAEEncodeTiled", "VAEEncodeForInpaint"]  # with "published", too
-TILED = {"tile_size": 64, "overlap": 32, "temporal_size": 8, "temporal_overlap": 4}
+TILED = {"tile_size": 64, "overlap": 16, "temporal_size": 8, "temporal_overlap": 4}
 INPUTS = {
-    ("VAEDecodeTiled", "sd"): {"samples": (1, 4, 9, 14), **TILED},
-    ("VAEDecodeTiled", "published"): {"samples": (1, 16, 3, 9, 10), **TILED},
-    ("VAEEncodeTiled", "sd"): {"pixels": (1, 72, 112, 3), **TILED},
-    ("VAEEncodeTiled", "published"): {"pixels": (9, 72, 80, 3), **TILED},
+    ("VAEDecodeTiled", "sd"): {"samples": (1, 4, 9, 8), **TILED},
+    ("VAEDecodeTiled", "published"): {"samples": (1, 16, 3, 9, 8), **TILED},
+    ("VAEEncodeTiled", "sd"): {"pixels": (1, 72, 64, 3), **TILED},
+    ("VAEEncodeTiled", "published"): {"pixels": (9, 72, 64, 3), **TILED},
     ("VAEEncodeForInpaint", "sd"): {"pixels": (1, 37, 51, 3)},
     ("WanSoundImageToVideo", "published"): {"length": 9},
     ("Wan22ImageToVideoLatent", "published"): {"width": 64, "height": 32},
