@@ -340,7 +340,7 @@ def tokens(_, server):
     c = client()
     os.environ.update(TESSERA_SERVER=server.address, TESSERA_TOKEN=TOKEN)
     assert [c.Server("", m).config()["name"] for m in NAMES] == NAMES
-    assert "it has seedvr2, wan" in failure(c, c.Server("", "sdxl").config)
+    assert "it has seedvr2, wan" in failure(c, c.Server("", "other").config)
     assert "asks for a token: start ComfyUI with" in failure(c, c.Server(server.address.replace("127.0.0.1", "localhost")).config)
     os.environ["TESSERA_TOKEN"] = "another-token-0123456"
     assert "does not know the token" in failure(c, c.Server().config)
@@ -485,7 +485,7 @@ def vaes(comfy, server):
 
 # ComfyUI's own nodes that take a VAE are run with VAEs of the sizes that ComfyUI knows, which are large, and small
 # pictures. What isn't here has a widget's default, or comes from nodes of comfyui_keep.py.
-SIZES = {"width": 48, "height": 32, "length": 5, "video_frames": 2, "batch_size": 1, "frame_idx": 0, "filename_prefix": "own", "tracks": "[]"}
+SIZES = {"width": 32, "height": 16, "length": 5, "video_frames": 2, "batch_size": 1, "frame_idx": 0, "filename_prefix": "own", "tracks": "[]"}
 MODELS = {"comfy_extras.nodes_wan": "published", "comfy_extras.nodes_cosmos": "published", "comfy_extras.nodes_hunyuan": "published",
           "comfy_extras.nodes_qwen": "taesd"}  # by the module of nodes; else "sd"
 BOTH = ["VAEDecode", "VAEEncode", "VAEDecodeTiled", "VAEEncodeTiled", "VAEEncodeForInpaint"]  # with "published", too
@@ -495,7 +495,7 @@ INPUTS = {
     ("VAEDecodeTiled", "published"): {"samples": (1, 16, 3, 9, 8), **TILED},
     ("VAEEncodeTiled", "sd"): {"pixels": (1, 72, 64, 3), **TILED},
     ("VAEEncodeTiled", "published"): {"pixels": (9, 72, 64, 3), **TILED},
-    ("VAEEncodeForInpaint", "sd"): {"pixels": (1, 37, 51, 3)},
+    ("VAEEncodeForInpaint", "sd"): {"pixels": (1, 21, 35, 3)},
     ("WanSoundImageToVideo", "published"): {"length": 9},
     ("Wan22ImageToVideoLatent", "published"): {"width": 64, "height": 32},
 }
@@ -545,16 +545,16 @@ def nmse(got, want, what):
 
 def one(comfy, name, inputs, model, outputs):
     """A workflow of one node of ComfyUI's own."""
-    given, prompt = INPUTS.get((name, model), {}), {"picture": picture(comfy, (1, 32, 48, 3))}
+    given, prompt = INPUTS.get((name, model), {}), {"picture": picture(comfy, (1, 16, 32, 3))}
     channels = 16 if model == "published" else 4
     run = prompt["node"] = node(name, vae=["vae", 0])
     for key, spec in inputs.items():
         shape = given.get(key)
         if spec[0] == "IMAGE":
-            prompt[key] = picture(comfy, shape or (5 if "video" in key or model == "published" and key == "pixels" else 1, 32, 48, 3))
+            prompt[key] = picture(comfy, shape or (5 if "video" in key or model == "published" and key == "pixels" else 1, 16, 32, 3))
             run["inputs"][key] = [key, 0]
         elif spec[0] == "LATENT":
-            prompt[key] = picture(comfy, shape or ((1, channels, 2, 4, 6) if channels > 4 else (2, channels, 4, 6)))
+            prompt[key] = picture(comfy, shape or ((1, channels, 2, 2, 3) if channels > 4 else (2, channels, 2, 3)))
             run["inputs"][key] = [key, 1]
         elif not isinstance(spec[0], list) and spec[0] in MADE:
             prompt[key], run["inputs"][key] = MADE[spec[0]], [key, 0]
@@ -772,7 +772,7 @@ def wrong(comfy, server):
     why = told(decoding(z, 1, ""), address=f"127.0.0.1:{comfy.port}")
     assert "as no tessera server does" in why, why
     assert "the latent is [1, 16, 2, 4, 6], expected [B,48,T,h,w]" in told(decoding(z, 1, "wan22"))
-    assert "has no model 'sdxl', it has seedvr2, wan, wan22, qwen, layered, published" in told(decoding(z, 1, "sdxl"))
+    assert "has no model 'other', it has seedvr2, wan, wan22, qwen, layered, published" in told(decoding(z, 1, "other"))
     why = told(decoding(z, 1, "wan"), tile="huge")
     assert "huge" in why, why
     why = told(decoding(z, 1, "wan"), address=server.address.replace("127.0.0.1", "localhost"))
