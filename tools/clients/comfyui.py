@@ -488,7 +488,7 @@ def vaes(comfy, server):
 SIZES = {"width": 32, "height": 16, "length": 5, "video_frames": 2, "batch_size": 1, "frame_idx": 0, "filename_prefix": "own", "tracks": "[]"}
 MODELS = {"comfy_extras.nodes_wan": "published", "comfy_extras.nodes_cosmos": "published", "comfy_extras.nodes_hunyuan": "published",
           "comfy_extras.nodes_qwen": "taesd"}  # by the module of nodes; else "sd"
-BOTH = ["VAEDecode", "VAEEncode", "VAEDecodeTiled", "VAEEncodeTiled", "VAEEncodeForInpaint"]  # with "published", too
+BOTH = ["VAEDecode", "VAEEncode", "VAEDecodeTiled", "VAEEncodeTiled"]  # with "published", too
 TILED = {"tile_size": 64, "overlap": 16, "temporal_size": 8, "temporal_overlap": 4}
 INPUTS = {
     ("VAEDecodeTiled", "sd"): {"samples": (1, 4, 9, 8), **TILED},
