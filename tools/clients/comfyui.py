@@ -497,14 +497,13 @@ INPUTS = {
     ("VAEEncodeTiled", "published"): {"pixels": (9, 72, 64, 3), **TILED},
     ("VAEEncodeForInpaint", "sd"): {"pixels": (1, 21, 35, 3)},
     ("WanSoundImageToVideo", "published"): {"length": 9},
-    ("Wan22ImageToVideoLatent", "published"): {"width": 64, "height": 32},
 }
 LEFT = {
     "CheckpointSave": "needs a diffusion model", "ImageOnlyCheckpointSave": "needs a diffusion model", "VAESave": "see saved",
     "QwenImageDiffsynthControlnet": "needs a diffusion model", "VAEEncodeAudio": "of sound", "VAEDecodeAudio": "of sound",
     "VAEDecodeHunyuan3D": "of shapes", "StableCascade_StageC_VAEEncode": "of a family that there is not",
     "StableCascade_SuperResolutionControlnet": "of a family that there is not", "LTXVAddGuide": "of LTX-2, which 0.3.64 can't load",
-    "LTXVImgToVideo": "of LTX-2, which 0.3.64 can't load",
+    "Wan22ImageToVideoLatent": "of Wan 2.2 alone, 1.4 GB", "LTXVImgToVideo": "of LTX-2, which 0.3.64 can't load",
 }
 MADE = {"CONDITIONING": node("MakeWords", seed=1), "CONTROL_NET": node("MakeControl"), "CLIP": node("MakeClip"), "CLIP_VISION": node("MakeVision"),
         "MASK": node("MakeMask", like=["picture", 0])}
