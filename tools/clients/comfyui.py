@@ -565,7 +565,7 @@ def one(comfy, name, inputs, model, outputs):
             run["inputs"][key] = spec[0][0] if isinstance(spec[0], list) else spec[1]["options"][0]
         elif spec[0] in ("INT", "FLOAT", "STRING", "BOOLEAN"):
             run["inputs"][key] = spec[1].get("default", "") if len(spec) > 1 else ""
-    prompt["keep"] = node("KeepAll", **{"abcd"[i]: ["node", i] for i in range(outputs)})
+    prompt["keep"] = node("KeepAll", **{"abcdefgh"[i]: ["node", i] for i in range(outputs)})
     return prompt
 
 

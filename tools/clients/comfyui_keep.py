@@ -39,7 +39,7 @@ class KeepAll(io.ComfyNode):
 
     @classmethod
     def define_schema(cls):
-        inputs = [io.AnyType.Input(name, optional=True) for name in "abcd"]
+        inputs = [io.AnyType.Input(name, optional=True) for name in "abcdefgh"]
         return io.Schema(node_id="KeepAll", inputs=[io.String.Input("name"), *inputs], is_output_node=True)
 
     @classmethod
