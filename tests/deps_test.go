@@ -91,6 +91,7 @@ var allowed = map[string][]string{
 	"tests/testenv":                  {},
 	"tests/synthetic":                {"format/safetensors"},
 	"tools/checkpoints":              {"tests/synthetic"},
+	"tools/comfyui":                  {},
 	"tools/dawn":                     {"gpu"},
 	"tools/dist":                     {},
 	"tools/flat":                     {"gpu", "vae"},

@@ -1,4 +1,4 @@
-"""VAE decode and encode for ComfyUI on a `tessera serve`, here or elsewhere."""
+"""VAEs for ComfyUI on the Tessera engine, of this machine or elsewhere."""
 
 from .nodes import Tessera
 

@@ -97,12 +97,16 @@ class Server:
                 "start ComfyUI with SSL_CERT_FILE naming one's own"
             ) from err
         except (OSError, http.client.HTTPException, UnicodeError) as err:
-            raise TesseraError(
-                f"no tessera server answers at {self.address} ({err or type(err).__name__}): start one with "
-                "`tessera serve -m CHECKPOINT`, or name another in the node Tessera Server"
-            ) from err
+            raise self.missing(err) from err
         finally:
             connection.close()
+
+    def missing(self, err):
+        """Why there is no answer."""
+        return TesseraError(
+            f"no tessera server answers at {self.address} ({err or type(err).__name__}): connect the node "
+            "Load VAE (Tessera), start a server with `tessera serve -m CHECKPOINT`, or name another in the node Tessera Server"
+        )
 
     def refusal(self, reply):
         """What a server's refusal means."""

@@ -1,30 +1,66 @@
-"""ComfyUI's nodes: the server and its settings, decode, and encode.
+"""ComfyUI's nodes: a VAE, the server and its settings, decode, and encode.
 
 IMAGE is [B,H,W,C] from 0 to 1; a video is a batch of its frames. LATENT is
-{"samples": [B,C,T,h,w]}, or [B,C,h,w] for models of pictures, with the scale that
-ComfyUI's own nodes use: unscaled for most models, whose samplers scale them, and scaled
-for SeedVR2, FLUX.2, LTX-2 and Cosmos 1.0. The server reports which.
+{"samples": [B,C,T,h,w]}, or [B,C,h,w] for models of pictures.
 """
 
-import io as bytesio
-import itertools
-import logging
-
-import numpy
 import torch
-from PIL import Image
 
-import comfy.model_management
-import comfy.utils
+import folder_paths
+from comfy.cli_args import args
 from comfy_api.latest import ComfyExtension, io
 
-from .client import HOME, Server, TesseraError, fill, split
+from .client import HOME, Server, TesseraError, split
+from .engine import Engine, Local
+from .request import Bar, Request
+from .vae import VAE, holds_vae
 
 TesseraServer = io.Custom("TESSERA_SERVER")
+CHECKPOINTS = "checkpoints"  # ComfyUI's folder, and what stands before its files in the list
+engine = Engine(*(["--precision", "f32"] if args.fp32_vae else []))
 
-SCALES = {"normalized": "pipeline", "raw": "none"}
-STEPS = 1000  # of a clip, in progress bars
-PREVIEW = 512  # pixels of a preview's longer side, as ComfyUI's are by default
+
+def files():
+    """ComfyUI's VAEs, and its checkpoints that hold one."""
+    found = folder_paths.get_filename_list("vae")
+    whole = folder_paths.get_filename_list(CHECKPOINTS)
+    return [*found, *(f"{CHECKPOINTS}/{name}" for name in whole if holds_vae(folder_paths.get_full_path(CHECKPOINTS, name) or ""))]
+
+
+def path(name):
+    """The file of a name in the list."""
+    kind, _, rest = name.partition("/")
+    if kind == CHECKPOINTS and (found := folder_paths.get_full_path(CHECKPOINTS, rest)):
+        return found
+    return folder_paths.get_full_path_or_raise("vae", name)
+
+
+class LoadVAE(io.ComfyNode):
+    @classmethod
+    def define_schema(cls):
+        return io.Schema(
+            node_id="TesseraLoadVAE",
+            display_name="Load VAE (Tessera)",
+            category="Tessera",
+            description="Loads a VAE into the Tessera engine, for every node that takes a VAE. The engine starts by itself on this machine.",
+            inputs=[
+                io.Combo.Input(
+                    "vae_name",
+                    options=files(),
+                    tooltip="A file of ComfyUI's folder models/vae, or a checkpoint that holds a VAE. Unused with a server.",
+                ),
+                TesseraServer.Input("server", optional=True, tooltip="From the node Tessera Server: a model of a server elsewhere."),
+            ],
+            outputs=[
+                io.Vae.Output("vae", display_name="VAE"),
+                TesseraServer.Output("engine", display_name="server", tooltip="For VAE Decode (Tessera) and VAE Encode (Tessera)."),
+            ],
+        )
+
+    @classmethod
+    def execute(cls, vae_name, server=None):
+        server = server or Local(engine, path(vae_name))
+        return io.NodeOutput(VAE(server, halves=not args.fp32_vae), server)
 
 
 class ServerSettings(io.ComfyNode):
@@ -134,6 +170,7 @@ class Decode(io.ComfyNode):
         bar = Bar(len(z))
         clips = [ask.decode(clip, bar.part(i), preview.strip(), bar.show) for i, clip in enumerate(z)]
         image = clips[0] if len(clips) == 1 else torch.cat(clips)
+        image.add_(1.0).div_(2.0).clamp_(0.0, 1.0)
         return io.NodeOutput(cropped(image, samples, ask, z))
 
 
@@ -155,7 +192,7 @@ class Encode(io.ComfyNode):
     @classmethod
     def execute(cls, pixels, frames="auto", latents="comfyui", server=None):
         ask = Request(server, frames, latents)
-        z = ask.encode(pixels, Bar(1).part(0))
+        z = ask.encode(pixels * 2.0 - 1.0, Bar(1).part(0))
         if ask.flat or ask.pictures:
             z = z.movedim(2, 0).squeeze(1)
         if ask.pictures and not ask.flat:
@@ -179,107 +216,6 @@ def cropped(image, samples, ask, z):
     return image
 
 
-class Bar:
-    """ComfyUI's progress bar over so many clips, which also ends what was cancelled."""
-
-    def __init__(self, clips):
-        self.bar = comfy.utils.ProgressBar(clips * STEPS)
-        self.frames = iter(())  # of the preview, over and over
-
-    def part(self, i):
-        def wait(done):
-            comfy.model_management.throw_exception_if_processing_interrupted()
-            self.bar.update_absolute(int((i + min(max(done, 0.0), 1.0)) * STEPS), preview=next(self.frames, None))
-
-        return wait
-
-    def show(self, shape, pixels):
-        """Plays a preview: each step of the bar shows its next frame, as samplers show theirs."""
-        clip = numpy.frombuffer(pixels, numpy.uint8).reshape(shape)[..., :3]
-        self.frames = (("JPEG", Image.fromarray(frame), PREVIEW) for frame in itertools.cycle(clip))
-
-
-class Request:
-    """What is asked of a server for one node."""
-
-    def __init__(self, server, frames, latents):
-        self.server = server or Server()
-        model = self.server.config()
-        self.name, self.config = model["name"], model["config"]
-        self.pictures = self.config["independent"] if frames == "auto" else frames == "pictures"
-        own = "none" if self.config["comfyui_unscaled"] else "pipeline"
-        self.query = {"dtype": "float32", "scale": SCALES.get(latents, own), "independent_frames": self.pictures}
-        self.flat = self.config["temporal"] == 1  # samplers of models without time have latents [B,C,h,w]
-        packed = self.config.get("packed") and self.query["scale"] == "pipeline"  # squares of 2x2 cells are one
-        self.channels = self.config["latent"] * (4 if packed else 1)
-        self.cell = self.config["spatial"] * (2 if packed else 1)  # pixels along its side
-
-    def padded(self, t, h, w):
-        """The size of the latent of so many frames of so many pixels."""
-        c = self.config
-        batch = c.get("batch", 0) * c["temporal"]  # frames that are encoded at once
-        if batch and not self.pictures and t % batch != 1:
-            t = -(-t // batch) * c["batch"]
-        elif not self.pictures:
-            t = 1 + -(-(t - 1) // c["temporal"])
-        return t, -(-h // self.cell), -(-w // self.cell)
-
-    def clips(self, z):
-        """The clips of a LATENT's samples, [C,T,h,w] each; pictures are one clip."""
-        c = self.channels
-        folded = self.config["comfyui_folded"]  # whose samplers leave frames among the channels
-        if z.ndim == 4 and (z.shape[1] == c or folded and z.shape[1] % c == 0):
-            z = z.reshape(z.shape[0], c, -1, *z.shape[2:])
-        if z.ndim != 5 or z.shape[1] != c:
-            raise TesseraError(
-                f"the latent is {list(z.shape)}, expected [B,{c},T,h,w] or [B,{c},h,w] "
-                f"for {self.name} ({self.config['model']})"
-            )
-        z = z.detach().to("cpu", torch.float32)
-        if self.pictures:
-            z = z.transpose(0, 1).reshape(1, c, -1, *z.shape[3:])
-        return [clip.contiguous() for clip in z]
-
-    def decode(self, z, wait, preview="", show=None):
-        """Frames [T,H,W,C] in 0 to 1 of a latent [C,T,h,w]."""
-        query = {**self.query, "kind": "decode", "output": "f32", "shape": shape(z)}
-        with self.server.job(query, z.numpy(), wait, preview, show) as (state, reply):
-            warn(state)
-            size = self.server.floats(state)
-            made = self.server.memory(state["bytes"])
-            fill(reply, made, wait)
-            image = torch.frombuffer(made, dtype=torch.float32).reshape(size)
-        return image.add_(1.0).div_(2.0).clamp_(0.0, 1.0)
-
-    def encode(self, pixels, wait):
-        """The latent [1,C,T,h,w] of frames [T,H,W,C] in 0 to 1."""
-        c = self.config["channels"]
-        x = torch.ones((c, *pixels.shape[:3]), dtype=torch.float32)
-        c = min(c, pixels.shape[-1])
-        x[:c].copy_(pixels[..., :c].movedim(-1, 0))
-        x.mul_(2.0).sub_(1.0)
-        query = {**self.query, "kind": "encode", "output": "npy", "shape": shape(x)}
-        with self.server.job(query, x.numpy(), wait) as (state, reply):
-            made = self.server.memory(state["bytes"])
-            fill(reply, made, wait)
-        try:
-            z = torch.from_numpy(numpy.load(bytesio.BytesIO(made), allow_pickle=False))
-            return z.reshape(1, *z.shape[-4:])
-        except (ValueError, TypeError, EOFError, OSError, RuntimeError, MemoryError) as err:
-            raise self.server.strange("with a latent that is no .npy") from err
-
-
-def shape(clip):
-    """A clip's shape as the server reads it, [1,C,T,h,w]."""
-    return ",".join(map(str, (1, *clip.shape)))
-
-
-def warn(state):
-    """What a server has to say of a job goes where ComfyUI's messages go."""
-    for text in state.get("warnings") or []:
-        logging.warning("tessera: %s", text)
-
-
 class Tessera(ComfyExtension):
     async def get_node_list(self):
-        return [ServerSettings, Decode, Encode]
+        return [LoadVAE, ServerSettings, Decode, Encode]

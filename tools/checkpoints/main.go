@@ -2,8 +2,9 @@
 // tests of other languages' clients: wan.safetensors and wan22.safetensors, and
 // qwen_image_vae.safetensors and layered.safetensors, which are read as Qwen-Image's;
 // published.safetensors, of the published Wan 2.1's size, 254 MB; taew2_1.safetensors, a
-// tiny autoencoder for previews of Wan 2.1; and sdxl.safetensors and flux2_vae.safetensors, of
-// pictures alone.
+// tiny autoencoder for previews of Wan 2.1; and of pictures alone sdxl.safetensors and
+// flux2_vae.safetensors, sd.safetensors of Stable Diffusion's size, 167 MB, and
+// taesd.safetensors as ComfyUI has it.
 //
 //	go run ./tools/checkpoints DIR
 package main
@@ -28,13 +29,17 @@ func main() {
 		"qwen_image_vae": {Dim: 12},
 		"layered":        {Dim: 12, Channels: 4},
 	})
-	for name, c := range map[string]synthetic.KLConfig{"sdxl": {Quant: true}, "flux2_vae": {Flux2: true}} {
-		if c.Widths = []int{32, 32, 32, 32}; err == nil {
+	small := []int{32, 32, 32, 32}
+	for name, c := range map[string]synthetic.KLConfig{"sdxl": {Quant: true, Widths: small}, "flux2_vae": {Flux2: true, Widths: small}, "sd": {Quant: true}} {
+		if err == nil {
 			err = synthetic.CreateKL(filepath.Join(os.Args[1], name+".safetensors"), c)
 		}
 	}
 	if err == nil {
 		err = synthetic.CreateTAEHV(filepath.Join(os.Args[1], "taew2_1.safetensors"), synthetic.TAEHVConfig{Encoder: 8, Decoder: []int{16, 8, 8, 8}})
+	}
+	if err == nil {
+		err = synthetic.CreateTAESD(filepath.Join(os.Args[1], "taesd.safetensors"), synthetic.TAESDConfig{Name: func(name string) string { return "taesd_" + name }})
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "checkpoints:", err)

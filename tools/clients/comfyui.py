@@ -30,12 +30,14 @@ from safetensors.numpy import load_file, save_file
 from websockets.sync.client import connect
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-PACK = os.path.join(ROOT, "integrations", "comfyui")
+PACK = os.path.join(ROOT, "build", "clients", "tessera-comfyui")  # as tools/comfyui.sh writes it
+PACKED = os.path.basename(PACK)
 TOKEN = "a-token-of-clients-0123"
 SMALL = ["seedvr2", "wan", "wan22", "qwen", "layered"]
 FLAT = {"sdxl": 4, "flux2_vae": 128}  # models of pictures alone, and the channels of their latents
 NAMES = [*SMALL, "published", *FLAT]
-ALL = "addresses tokens schemas decodes previews batches encodes own pictures flat sizes workflows wrong cancel busy".split()
+OWN = ["sd", "taesd"]  # of sizes that ComfyUI's own VAEs have, as "published"
+ALL = "addresses tokens schemas decodes previews batches encodes own pictures flat sizes workflows wrong cancel busy vaes core saved freed killed".split()
 random = numpy.random.default_rng(7)
 
 
@@ -44,6 +46,7 @@ def main():
     for name in ("comfyui", "tessera", "models", "folder"):
         p.add_argument("--" + name, required=True, type=os.path.abspath)
     p.add_argument("--only", nargs="+", choices=ALL)
+    p.add_argument("--nodes", nargs="+", help="of core: these only")
     o = p.parse_args()
     shutil.rmtree(o.folder, ignore_errors=True)
     os.makedirs(o.folder)
@@ -69,6 +72,10 @@ def free_port():
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         return s.getsockname()[1]
+
+
+def filename(name):
+    return {"qwen": "qwen_image_vae"}.get(name, name) + ".safetensors"
 
 
 class Process:
@@ -118,7 +125,7 @@ class Tessera(Process):
         self.address = self.wait(lambda: re.search(r"http://[\d.]+:\d+", self.text())).group()
 
     def model(self, name):
-        return os.path.join(self.o.models, {"qwen": "qwen_image_vae"}.get(name, name) + ".safetensors")
+        return os.path.join(self.o.models, filename(name))
 
     def run(self, command, name, *arguments):
         """The command line's result for a model."""
@@ -139,14 +146,23 @@ class Comfy(Process):
     """A ComfyUI whose environment names the server and its token."""
 
     def __init__(self, o, address):
+        self.o = o
         self.base = os.path.join(o.folder, "base")
         for folder in ("custom_nodes", "input", "output", "models", "user", "temp"):
             os.makedirs(os.path.join(self.base, folder))
-        shutil.copytree(PACK, self.path("custom_nodes", "tessera-vae"), ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(PACK, self.path("custom_nodes", PACKED), ignore=shutil.ignore_patterns("__pycache__"))
         shutil.copy(os.path.join(ROOT, "tools", "clients", "comfyui_keep.py"), self.path("custom_nodes"))
-        os.makedirs(self.path("models", "vae"))
-        os.makedirs(self.path("models", "diffusion_models"))
-        os.symlink(os.path.join(o.models, "published.safetensors"), self.path("models", "vae", "wan.safetensors"))
+        for folder in ("vae", "vae_approx", "diffusion_models", "checkpoints"):
+            os.makedirs(self.path("models", folder))
+        for name in (*NAMES, *OWN):
+            os.symlink(os.path.join(o.models, filename(name)), self.path("models", "vae", filename(name)))
+        tiny = load_file(os.path.join(o.models, "taesd.safetensors"))
+        for half in ("taesd_encoder", "taesd_decoder"):  # which ComfyUI calls "taesd" together
+            save_file({name.removeprefix(half + "."): t for name, t in tiny.items() if name.startswith(half)}, self.path("models", "vae_approx", half + ".safetensors"))
+        whole = {"first_stage_model." + name: t for name, t in load_file(os.path.join(o.models, "sdxl.safetensors")).items()}
+        whole["model.diffusion_model.out.2.bias"] = numpy.zeros(4, numpy.float32)
+        save_file(whole, self.path("models", "checkpoints", "whole.safetensors"))
+        save_file({"model.diffusion_model.out.2.bias": numpy.zeros(4, numpy.float32)}, self.path("models", "checkpoints", "none.safetensors"))
         front = os.path.join(o.folder, "front")
         os.makedirs(front)
         open(os.path.join(front, "index.html"), "w").close()
@@ -154,7 +170,8 @@ class Comfy(Process):
         self.begin(o, "comfyui", [sys.executable, os.path.join(o.comfyui, "main.py"), "--cpu", "--listen", "127.0.0.1",
                                   "--port", str(self.port), "--base-directory", self.base, "--front-end-root", front,
                                   "--disable-api-nodes", "--fp32-vae", "--disable-auto-launch", "--database-url", "sqlite:///:memory:"],
-                   TESSERA_SERVER=address, TESSERA_TOKEN=TOKEN)
+                   TESSERA_SERVER=address, TESSERA_TOKEN=TOKEN, TESSERA_PROGRAM=o.tessera, TESSERA_NO_TUNE="1",
+                   PYTHONPATH=os.path.join(ROOT, "integrations", "python", "src"))
         self.wait(self.answers)
         self.nodes = self.get("/object_info")
 
@@ -219,6 +236,13 @@ class Comfy(Process):
         seen = self.done(prompt)
         return numpy.load(self.path("output", name)), seen
 
+    def kept_all(self, prompt):
+        """Every tensor that a workflow's node "keep" is given."""
+        name = prompt["keep"]["inputs"]["name"] = uuid.uuid4().hex + ".npz"
+        self.done(prompt)
+        with numpy.load(self.path("output", name)) as kept:
+            return dict(kept)
+
     def put(self, numbers):
         """Numbers as an input of the workflow's node that loads them."""
         name = uuid.uuid4().hex + ".npy"
@@ -271,18 +295,18 @@ def image(path):
     return numpy.clip((frames + numpy.float32(1)) / numpy.float32(2), 0, 1)
 
 
-def decoded(server, model, z):
+def decoded(server, model, z, *more):
     """The command line's frames of a latent as ComfyUI's SaveLatent writes it."""
     save_file({"latent_tensor": z, "latent_format_version_0": numpy.zeros(0, numpy.float32)}, os.path.join(server.o.folder, "in.latent"))
-    server.run("decode", model, "in.latent", "-o", "out.npy")
+    server.run("decode", model, "in.latent", "-o", "out.npy", *more)
     return image(os.path.join(server.o.folder, "out.npy"))
 
 
-def encoded(server, model, pixels):
+def encoded(server, model, pixels, *more):
     """The command line's latent of frames, as it writes it for ComfyUI's LoadLatent."""
     x = (pixels * numpy.float32(2) - numpy.float32(1)).transpose(3, 0, 1, 2)
     numpy.save(os.path.join(server.o.folder, "in.npy"), numpy.ascontiguousarray(x))
-    server.run("encode", model, "in.npy", "-o", "out.latent")
+    server.run("encode", model, "in.npy", "-o", "out.latent", *more)
     return load_file(os.path.join(server.o.folder, "out.latent"))["latent_tensor"]
 
 
@@ -316,7 +340,7 @@ def tokens(_, server):
     c = client()
     os.environ.update(TESSERA_SERVER=server.address, TESSERA_TOKEN=TOKEN)
     assert [c.Server("", m).config()["name"] for m in NAMES] == NAMES
-    assert "it has seedvr2, wan" in failure(c, c.Server("", "sdxl").config)
+    assert "it has seedvr2, wan" in failure(c, c.Server("", "other").config)
     assert "asks for a token: start ComfyUI with" in failure(c, c.Server(server.address.replace("127.0.0.1", "localhost")).config)
     os.environ["TESSERA_TOKEN"] = "another-token-0123456"
     assert "does not know the token" in failure(c, c.Server().config)
@@ -427,10 +451,189 @@ def own(comfy, _):
         (encoding(comfy.put(clip("published", height=16, width=24)), "published"), node("VAEEncode", pixels=["load", 0], vae=["vae", 0])),
     ):
         got = comfy.kept(prompt)
-        want = comfy.kept({**prompt, "vae": node("VAELoader", vae_name="wan.safetensors"), "decode" if "decode" in prompt else "encode": change})
+        want = comfy.kept({**prompt, "vae": node("VAELoader", vae_name="published.safetensors"), "decode" if "decode" in prompt else "encode": change})
         assert got.shape == want.shape, f"{got.shape}, expected {want.shape}"
         off = ((got - want) ** 2).sum() / ((want - want.mean()) ** 2).sum()
         assert off < 1e-9, f"{change['class_type']}: NMSE {off}"
+
+
+def load(name):
+    return node("TesseraLoadVAE", vae_name=name if "/" in name else filename(name))
+
+
+def vaes(comfy, server):
+    """ComfyUI's own VAE Decode and VAE Encode, with a VAE of the engine that starts by itself, make the command
+    line's numbers for every model; so does the VAE in a checkpoint of a whole model."""
+    shown = comfy.nodes["TesseraLoadVAE"]["input"]["required"]["vae_name"][1]["options"]
+    assert "published.safetensors" in shown and "checkpoints/whole.safetensors" in shown, shown
+    assert "checkpoints/none.safetensors" not in shown, shown
+    for model in (*SMALL, *FLAT, "checkpoints/whole.safetensors"):
+        name = "sdxl" if "/" in model else model
+        shape = (2, FLAT[name], 4, 6) if name in FLAT else latent(name).shape
+        z, pixels = random.standard_normal(shape, dtype=numpy.float32), clip(name, frames=2 if name in FLAT else 5)
+        pixels[..., 3:] = 1  # this node leaves alpha out
+        vae = load(model)
+        got = comfy.kept({"load": comfy.put(z), "vae": vae, "decode": node("VAEDecode", samples=["load", 1], vae=["vae", 0]),
+                          "keep": node("KeepNumbers", image=["decode", 0])})
+        more = ["--no-independent-frames"] if name in ("qwen", "layered") else []  # ComfyUI's are video
+        same(got, decoded(server, name, z, *more), model)
+        got = comfy.kept({"load": comfy.put(pixels), "vae": vae, "encode": node("VAEEncode", pixels=["load", 0], vae=["vae", 0]),
+                          "keep": node("KeepNumbers", latent=["encode", 0])})
+        want = encoded(server, name, pixels, *more)
+        same(got, want.reshape(-1, *want.shape[-4:]).transpose(0, 2, 1, 3, 4).reshape(got.shape) if name in FLAT else want, model)
+
+
+# ComfyUI's own nodes that take a VAE are run with VAEs of the sizes that ComfyUI knows, which are large, and small
+# pictures. What isn't here has a widget's default, or comes from nodes of comfyui_keep.py.
+SIZES = {"width": 32, "height": 16, "length": 5, "video_frames": 2, "batch_size": 1, "frame_idx": 0, "filename_prefix": "own", "tracks": "[]"}
+MODELS = {"comfy_extras.nodes_wan": "published", "comfy_extras.nodes_cosmos": "published", "comfy_extras.nodes_hunyuan": "published",
+          "comfy_extras.nodes_qwen": "taesd"}  # by the module of nodes; else "sd"
+BOTH = ["VAEDecode", "VAEEncode", "VAEDecodeTiled", "VAEEncodeTiled"]  # with "published", too
+TILED = {"tile_size": 64, "overlap": 16, "temporal_size": 8, "temporal_overlap": 4}
+INPUTS = {
+    ("VAEDecodeTiled", "sd"): {"samples": (1, 4, 9, 8), **TILED},
+    ("VAEDecodeTiled", "published"): {"samples": (1, 16, 3, 9, 8), **TILED},
+    ("VAEEncodeTiled", "sd"): {"pixels": (1, 72, 64, 3), **TILED},
+    ("VAEEncodeTiled", "published"): {"pixels": (9, 72, 64, 3), **TILED},
+    ("VAEEncodeForInpaint", "sd"): {"pixels": (1, 21, 35, 3)},
+    ("WanSoundImageToVideo", "published"): {"length": 9},
+}
+LEFT = {
+    "CheckpointSave": "needs a diffusion model", "ImageOnlyCheckpointSave": "needs a diffusion model", "VAESave": "see saved",
+    "QwenImageDiffsynthControlnet": "needs a diffusion model", "VAEEncodeAudio": "of sound", "VAEDecodeAudio": "of sound",
+    "VAEDecodeHunyuan3D": "of shapes", "StableCascade_StageC_VAEEncode": "of a family that there is not",
+    "StableCascade_SuperResolutionControlnet": "of a family that there is not", "LTXVAddGuide": "of LTX-2, which 0.3.64 can't load",
+    "Wan22ImageToVideoLatent": "of Wan 2.2 alone, 1.4 GB", "LTXVImgToVideo": "of LTX-2, which 0.3.64 can't load",
+}
+MADE = {"CONDITIONING": node("MakeWords", seed=1), "CONTROL_NET": node("MakeControl"), "CLIP": node("MakeClip"), "CLIP_VISION": node("MakeVision"),
+        "MASK": node("MakeMask", like=["picture", 0])}
+
+
+def core(comfy, _):
+    """Each of ComfyUI's own nodes that takes a VAE makes of ours what it makes of ComfyUI's own VAE of the same file."""
+    failed = []
+    for name, kind in sorted(comfy.nodes.items()):
+        inputs = {**kind["input"].get("required", {}), **kind["input"].get("optional", {})}
+        if "VAE" not in [spec[0] for spec in inputs.values()] or kind["python_module"].startswith("custom_nodes") or name in LEFT:
+            continue
+        if comfy.o.nodes and name not in comfy.o.nodes:
+            continue
+        own = MODELS.get(kind["python_module"], "sd")
+        for model in [own, "published"] if name in BOTH else [own]:
+            prompt = one(comfy, name, inputs, model, len(kind["output"]))
+            try:
+                want = comfy.kept_all({**prompt, "vae": node("VAELoader", vae_name="taesd" if model == "taesd" else filename(model))})
+                got = comfy.kept_all({**prompt, "vae": load(model)})
+                assert got.keys() == want.keys() and any(w.ndim >= 4 for w in want.values()), f"{sorted(got)}, expected {sorted(want)}"
+                off = max(nmse(got[key], want[key], key) for key in want)
+                said = f"NMSE {off:.1e}"
+                assert off <= 1e-9, said
+            except AssertionError as err:
+                said = f"{err}"
+                failed.append(f"{name}, {model}: {said}")
+            print(f"comfyui: core: {name}, {model}: {said}", flush=True)
+    assert not failed, "\n".join(failed)
+
+
+def nmse(got, want, what):
+    assert got.shape == want.shape, f"{what}: {got.shape}, expected {want.shape}"
+    if got.size == 0 or numpy.array_equal(got, want):
+        return 0
+    return ((got - want).astype(float) ** 2).sum() / max(((want - want.mean()).astype(float) ** 2).sum(), 1e-30)
+
+
+def one(comfy, name, inputs, model, outputs):
+    """A workflow of one node of ComfyUI's own."""
+    given, prompt = INPUTS.get((name, model), {}), {"picture": picture(comfy, (1, 16, 32, 3))}
+    channels = 16 if model == "published" else 4
+    run = prompt["node"] = node(name, vae=["vae", 0])
+    for key, spec in inputs.items():
+        shape = given.get(key)
+        if spec[0] == "IMAGE":
+            prompt[key] = picture(comfy, shape or (5 if "video" in key or model == "published" and key == "pixels" else 1, 16, 32, 3))
+            run["inputs"][key] = [key, 0]
+        elif spec[0] == "LATENT":
+            prompt[key] = picture(comfy, shape or ((1, channels, 2, 2, 3) if channels > 4 else (2, channels, 2, 3)))
+            run["inputs"][key] = [key, 1]
+        elif not isinstance(spec[0], list) and spec[0] in MADE:
+            prompt[key], run["inputs"][key] = MADE[spec[0]], [key, 0]
+            if key == "mask" and "pixels" in inputs:
+                prompt[key] = node("MakeMask", like=["pixels", 0])
+        elif key in given or key in SIZES:
+            run["inputs"][key] = given.get(key, SIZES.get(key))
+        elif isinstance(spec[0], list) or spec[0] == "COMBO":
+            run["inputs"][key] = spec[0][0] if isinstance(spec[0], list) else spec[1]["options"][0]
+        elif spec[0] in ("INT", "FLOAT", "STRING", "BOOLEAN"):
+            run["inputs"][key] = spec[1].get("default", "") if len(spec) > 1 else ""
+    prompt["keep"] = node("KeepAll", **{"abcdefgh"[i]: ["node", i] for i in range(outputs)})
+    return prompt
+
+
+def picture(comfy, shape):
+    return comfy.put(random.random(shape, dtype=numpy.float32))
+
+
+def saved(comfy, _):
+    """VAESave writes the tensors of the file, of a checkpoint its VAE's."""
+    for name in ("sdxl", "checkpoints/whole.safetensors"):
+        comfy.done({"vae": load(name), "save": node("VAESave", vae=["vae", 0], filename_prefix="vae/saved")})
+        path = max(glob.glob(comfy.path("output", "vae", "saved*")), key=os.path.getmtime)
+        got, want = load_file(path), load_file(os.path.join(comfy.o.models, "sdxl.safetensors"))
+        assert got.keys() == want.keys() and all(numpy.array_equal(got[key], want[key]) for key in want)
+
+
+def engines(comfy):
+    """The process ids of engines that this ComfyUI has started."""
+    found = []
+    for path in glob.glob("/proc/[0-9]*/cmdline"):
+        with contextlib.suppress(OSError), open(path, "rb") as f:
+            words = f.read().split(b"\0")
+            if words[0] == comfy.o.tessera.encode() and b"serve" in words and any(comfy.base.encode() in w for w in words):
+                found.append(int(path.split("/")[2]))
+    return found
+
+
+def until(done, what):
+    end = time.monotonic() + 60
+    while not done():
+        assert time.monotonic() < end, what
+        time.sleep(0.2)
+
+
+def freed(comfy, server):
+    """One engine serves all; it ends when ComfyUI frees its memory, and the next use starts it again, also where it was killed."""
+    z = latent("wan")
+    prompt = {"load": comfy.put(z), "vae": load("wan"), "other": load("seedvr2"),
+              "decode": node("VAEDecode", samples=["load", 1], vae=["vae", 0]), "keep": node("KeepNumbers", image=["decode", 0]),
+              "more": node("VAEDecode", samples=["load", 1], vae=["other", 0]), "show": node("PreviewImage", images=["more", 0])}
+    same(comfy.kept(prompt), want := decoded(server, "wan", z), "first")
+    assert len(engines(comfy)) == 1, engines(comfy)
+    comfy.get("/free", {"unload_models": True})
+    until(lambda: not engines(comfy), "an engine runs after ComfyUI freed its memory")
+
+    def again():
+        prompt["decode"]["_meta"] = prompt["load"] = comfy.put(z)  # another name, so that ComfyUI runs it again
+        return comfy.kept(prompt)
+
+    same(again(), want, "after it was freed")
+    for pid in engines(comfy):
+        os.kill(pid, 9)
+    same(again(), want, "after it was killed")
+    with open(comfy.path("models", "vae", "broken.safetensors"), "wb") as f:
+        f.write(b"no checkpoint")
+    told = comfy.fails({**prompt, "vae": load("broken")})
+    assert "broken.safetensors" in told, told
+    same(again(), want, "after a file that can't be read")
+    assert len(engines(comfy)) == 1, engines(comfy)
+
+
+def killed(comfy, _):
+    """The engine ends with ComfyUI, also where that is killed. The last test."""
+    comfy.done({"load": comfy.put(latent("wan")), "vae": load("wan"), "decode": node("VAEDecode", samples=["load", 1], vae=["vae", 0]),
+                "show": node("PreviewImage", images=["decode", 0])})
+    assert engines(comfy)
+    comfy.process.kill()
+    until(lambda: not engines(comfy), "an engine runs after ComfyUI was killed")
 
 
 def pictures(comfy, server):
@@ -469,7 +672,7 @@ def workflows(comfy, server):
     model that has learned nothing, made-up words and fewer pixels and steps."""
     found = sorted(glob.glob(os.path.join(PACK, "example_workflows", "*.json")))
     names = [os.path.basename(path).removesuffix(".json") for path in found]
-    assert sorted(comfy.get("/api/workflow_templates")["tessera-vae"]) == names != []
+    assert sorted(comfy.get("/api/workflow_templates")[PACKED]) == names != []
     Image.fromarray((clip("qwen", 1)[0] * 255).astype(numpy.uint8)).save(comfy.path("input", "example.png"))
     shutil.copy(comfy.path("input", "wan.latent"), comfy.path("input", "video.latent"))
     for path in found:
@@ -478,6 +681,8 @@ def workflows(comfy, server):
         for n in prompt.values():
             if n["class_type"] == "TesseraServer":
                 n["inputs"]["model"] = "wan"
+            if n["class_type"] == "TesseraLoadVAE":
+                n["inputs"]["vae_name"] = filename("wan")
         if any(n["class_type"] == "UNETLoader" for n in prompt.values()):
             text_to_video(comfy, server, prompt)
         comfy.done(prompt)
@@ -497,7 +702,7 @@ def text_to_video(comfy, server, prompt):
     prompt[of["KSampler"]]["inputs"].update(steps=2)
     z = comfy.kept({**prompt, "keep": node("KeepNumbers", latent=[of["KSampler"], 0])})
     assert z.shape == (1, 16, 2, 4, 6) and z.std() > 0.1, z
-    got = comfy.kept({**prompt, "keep": node("KeepNumbers", image=[of["TesseraVAEDecode"], 0])})
+    got = comfy.kept({**prompt, "keep": node("KeepNumbers", image=[of["VAEDecode"], 0])})
     same(got, decoded(server, "wan", z), "text to video")
 
 
@@ -566,7 +771,7 @@ def wrong(comfy, server):
     why = told(decoding(z, 1, ""), address=f"127.0.0.1:{comfy.port}")
     assert "as no tessera server does" in why, why
     assert "the latent is [1, 16, 2, 4, 6], expected [B,48,T,h,w]" in told(decoding(z, 1, "wan22"))
-    assert "has no model 'sdxl', it has seedvr2, wan, wan22, qwen, layered, published" in told(decoding(z, 1, "sdxl"))
+    assert "has no model 'other', it has seedvr2, wan, wan22, qwen, layered, published" in told(decoding(z, 1, "other"))
     why = told(decoding(z, 1, "wan"), tile="huge")
     assert "huge" in why, why
     why = told(decoding(z, 1, "wan"), address=server.address.replace("127.0.0.1", "localhost"))

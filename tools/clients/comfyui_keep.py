@@ -1,6 +1,7 @@
 """Nodes for tools/clients/comfyui.py alone: exact numbers into ComfyUI and out of it."""
 
 import os
+from types import SimpleNamespace
 
 import numpy
 import torch
@@ -33,6 +34,110 @@ class Keep(io.ComfyNode):
         return io.NodeOutput()
 
 
+class KeepAll(io.ComfyNode):
+    """Keeps every tensor that a node's outputs hold, by where it is in them."""
+
+    @classmethod
+    def define_schema(cls):
+        inputs = [io.AnyType.Input(name, optional=True) for name in "abcdefgh"]
+        return io.Schema(node_id="KeepAll", inputs=[io.String.Input("name"), *inputs], is_output_node=True)
+
+    @classmethod
+    def execute(cls, name, **outputs):
+        numpy.savez(os.path.join(folder_paths.get_output_directory(), name), **dict(tensors("", outputs)))
+        return io.NodeOutput()
+
+
+def tensors(at, value):
+    if isinstance(value, torch.Tensor):
+        yield at, value.float().numpy()
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            yield from tensors(f"{at}.{key}", inner)
+    elif isinstance(value, (list, tuple)):
+        for i, inner in enumerate(value):
+            yield from tensors(f"{at}[{i}]", inner)
+    elif isinstance(value, Control):
+        yield at + ".hint", value.vae.encode(value.hint.movedim(1, -1)).numpy()  # as a control net does when it samples
+
+
+class Control:
+    """A control net as far as nodes see it that give it a picture."""
+
+    concat_mask = True
+
+    def copy(self):
+        return Control()
+
+    def set_cond_hint(self, hint, strength=1.0, timestep_percent_range=(0.0, 1.0), vae=None, extra_concat=[]):
+        self.hint, self.vae = hint, vae
+        return self
+
+    def set_previous_controlnet(self, _):
+        pass
+
+
+class Clip:
+    """A text encoder as far as nodes see it that show it pictures."""
+
+    def tokenize(self, text, **_):
+        return text
+
+    def encode_from_tokens_scheduled(self, _):
+        return [[torch.zeros(1, 8, 3584), {}]]
+
+
+class MakeControl(io.ComfyNode):
+    @classmethod
+    def define_schema(cls):
+        return io.Schema(node_id="MakeControl", outputs=[io.ControlNet.Output()])
+
+    @classmethod
+    def execute(cls):
+        return io.NodeOutput(Control())
+
+
+class MakeClip(io.ComfyNode):
+    @classmethod
+    def define_schema(cls):
+        return io.Schema(node_id="MakeClip", outputs=[io.Clip.Output()])
+
+    @classmethod
+    def execute(cls):
+        return io.NodeOutput(Clip())
+
+
+class Vision:
+    """What sees a picture, as far as nodes ask."""
+
+    def encode_image(self, _):
+        return SimpleNamespace(image_embeds=torch.zeros(1, 768))
+
+
+class MakeVision(io.ComfyNode):
+    @classmethod
+    def define_schema(cls):
+        return io.Schema(node_id="MakeVision", outputs=[io.ClipVision.Output()])
+
+    @classmethod
+    def execute(cls):
+        return io.NodeOutput(Vision())
+
+
+class MakeMask(io.ComfyNode):
+    """The left half of frames."""
+
+    @classmethod
+    def define_schema(cls):
+        return io.Schema(node_id="MakeMask", inputs=[io.Image.Input("like")], outputs=[io.Mask.Output()])
+
+    @classmethod
+    def execute(cls, like):
+        mask = torch.zeros(like.shape[:3])
+        mask[..., : mask.shape[-1] // 2] = 1
+        return io.NodeOutput(mask)
+
+
 class Words(io.ComfyNode):
     """What a text encoder of Wan's would make of a few words, in its size."""
 
@@ -48,7 +153,7 @@ class Words(io.ComfyNode):
 
 class Numbers(ComfyExtension):
     async def get_node_list(self):
-        return [Load, Keep, Words]
+        return [Load, Keep, KeepAll, Words, MakeControl, MakeClip, MakeVision, MakeMask]
 
 
 async def comfy_entrypoint():

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -33,7 +34,7 @@ class Program(Server):
     end of a with block or of this process. It is a Server that only this process can
     ask.
 
-    checkpoint   the model's file
+    checkpoint   the model's file, or several by their names: {"wan": "Wan2.1_VAE.pth"}
     program      the program's file, see find
     arguments    more of `tessera serve`'s, such as ["--precision", "f32"]
 
@@ -41,23 +42,26 @@ class Program(Server):
     """
 
     def __init__(
-        self, checkpoint: str | os.PathLike[str], *, program: str = "", arguments: list[str] | None = None, **choices: Any
+        self, checkpoint: str | os.PathLike[str] | Mapping[str, str], *, program: str = "", arguments: list[str] | None = None, **choices: Any
     ) -> None:
-        token = secrets.token_urlsafe(32)
+        self.token = token = secrets.token_urlsafe(32)
+        files = checkpoint if isinstance(checkpoint, Mapping) else {"model": checkpoint}
         self._messages = tempfile.TemporaryFile("a+b")
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "token"
             file.touch(0o600)
             file.write_text(token)
             command = [find(program), "serve", "--json", "--listen", "127.0.0.1:0", "--token-file", str(file)]
-            command += ["--model", "model=" + os.path.abspath(checkpoint), *(arguments or [])]
+            for name, model in files.items():
+                command += ["--model", name + "=" + os.path.abspath(model)]
+            command += arguments or []
             self._process = self._begin(command)
             super().__init__(self._address(), token=token, **choices)
 
     def _begin(self, command: list[str]) -> subprocess.Popen[bytes]:
         own: dict[str, Any] = {"start_new_session": True}  # Ctrl+C is not for it
         if sys.platform == "win32":
-            own = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
+            own = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW}
         return subprocess.Popen(
             [sys.executable, "-I", _keeper.__file__, *command],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._messages, **own,
@@ -79,8 +83,12 @@ class Program(Server):
     def _gone(self) -> str:
         if self._process.stdin and self._process.stdin.closed:
             return "the program was closed"
-        with suppress(subprocess.TimeoutExpired):  # its connections end before it does
-            self._process.wait(2)
+        return self.ended(2)  # its connections end before it does
+
+    def ended(self, wait: float = 0) -> str:
+        """Explain how the program ended; empty if it still runs after so many seconds."""
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(wait)
             return self._end()
         return ""
 
