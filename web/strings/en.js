@@ -2,6 +2,9 @@
 export default {
   'skip': 'Skip to the picture',
   'tagline': 'Video VAEs on your own GPU. Nothing is uploaded.',
+  'links.source': 'Source',
+  'links.download': 'Download',
+  'links.guide': 'Guide',
   'footer': 'Files stay on this computer. The engine is Go and WGSL, the same as in the tessera program.',
   'offline': 'Saved in this browser: it also opens without a network.',
   'offline.newer': 'A newer version is ready: it opens after you close every tab of this page.',

@@ -3,6 +3,9 @@
 export default {
   'skip': 'Görüntüye geç',
   'tagline': 'Video VAE’leri kendi ekran kartınızda. Dosyalarınız bilgisayarınızdan çıkmaz.',
+  'links.source': 'Kaynak kodu',
+  'links.download': 'İndir',
+  'links.guide': 'Kılavuz',
   'footer': 'Dosyalar bu bilgisayarda kalır. Motor Go ve WGSL ile yazılmıştır; tessera programındakinin aynısıdır.',
   'offline': 'Bu tarayıcıda saklanıyor: ağ bağlantısı olmadan da açılır.',
   'offline.newer': 'Yeni bir sürüm geldi: bu sayfanın bütün sekmeleri kapatıldıktan sonra açılır.',
