@@ -44,6 +44,7 @@ export class Controls {
     const made = stage.view !== 'input' && outcome?.done;
     if (shown.told) line.say(shown.told());
     else if (made) line.say(summary(outcome));
+    else if (shown.device) line.ready(shown.device);
     showTiming(away ? undefined : outcome?.done);
   }
 
@@ -65,7 +66,6 @@ export class Controls {
     showPlan(plans, this.#useTile, shown.misfit ? t('plan.misfit', { input: input?.name ?? '', checkpoint: checkpoint.name }) : t('plan.waiting'));
     showEstimate(plans.every((p) => p.fits) ? estimate() : undefined);
     showDevice(device);
-    if (device) line.ready(device);
     this.#tell();
     gallery.retell();
     this.lock();

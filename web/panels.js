@@ -48,9 +48,9 @@ export class ProgressLine {
     if (share !== undefined) this.#bar.value = share;
   }
 
-  /** @param {Device} d what would be computed on, said until there is more to say */
+  /** @param {Device} d what would be computed on, said where there is no more to say */
   ready(d) {
-    if (!this.#began) this.say(t('progress.ready', { device: deviceName(d) }));
+    this.say(t('progress.ready', { device: deviceName(d) }));
   }
 
   /** @param {number} loaded bytes of a checkpoint @param {number} total 0 when unknown */

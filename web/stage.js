@@ -239,7 +239,7 @@ function difference(a, b, results) {
     if (d) count++;
     if (d > largest) largest = d;
   }
-  const times = results ? Math.min(64, Math.max(gain, 2 ** Math.floor(Math.log2(127 / (largest || 1))))) : gain;
+  const times = results ? Math.min(64, Math.max(2 * gain, 2 ** Math.floor(Math.log2(127 / (largest || 1))))) : gain;
   const shown = new Uint8ClampedArray(b.length);
   for (let i = 0; i < shown.length; i++) shown[i] = i % 4 === 3 ? 255 : 128 + times * (b[i] - a[i]);
   return { shown, times, largest, share: count / (0.75 * b.length) };
