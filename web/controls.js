@@ -55,6 +55,7 @@ export class Controls {
     showPlaces();
     showInput(bench.input, shown.size, task(), plans[0]?.independent ?? false);
     showChosen();
+    at('exact').title = t('exact.label');
     at('tiling').hidden = (model?.tilings.length ?? 0) < 2;
     at('demo-text').textContent = demoText();
     at('demo-hint').textContent = t(device?.type === 'cpu' ? 'demo.small' : 'demo.hint');
