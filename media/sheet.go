@@ -33,6 +33,8 @@ type SheetOptions struct {
 	Rows int
 	// NoDifference leaves out the third column.
 	NoDifference bool
+	// Note is a line below the frames; without it there is none.
+	Note string
 }
 
 // Sheet is a picture of a few frames, original | decoded | difference, the
@@ -69,12 +71,21 @@ func NewSheet(height, width, channels, frames int, o SheetOptions) *Sheet {
 	}
 	h, w := s.cell()
 	s.img = image.NewRGBA(image.Rect(0, 0,
-		sheetMargin+len(s.columns)*(w+sheetMargin), 2*sheetMargin+sheetLine+len(s.frames)*(h+sheetLine)))
+		sheetMargin+len(s.columns)*(w+sheetMargin), 2*sheetMargin+sheetLine+len(s.frames)*(h+sheetLine)+s.noteHeight(o.Note)))
 	draw.Draw(s.img, s.img.Bounds(), image.NewUniform(color.Gray{Y: 24}), image.Point{}, draw.Src)
 	for i, name := range s.columns {
 		s.text(s.left(i), sheetMargin, name)
 	}
+	s.text(s.left(0), s.img.Rect.Max.Y-s.noteHeight(o.Note)-sheetMargin/2, o.Note)
 	return s
+}
+
+// noteHeight is what the line below the frames takes.
+func (s *Sheet) noteHeight(note string) int {
+	if note == "" {
+		return 0
+	}
+	return sheetLine
 }
 
 // spread picks rows of n frames, the first and the last among them; of one

@@ -111,3 +111,21 @@ func hasText(s *Sheet, left, top int) bool {
 	}
 	return false
 }
+
+// A note is a line below the frames.
+func TestSheetNote(t *testing.T) {
+	s, plain := NewSheet(200, 160, 3, 3, SheetOptions{Note: "of a tiny model"}), NewSheet(200, 160, 3, 3, SheetOptions{})
+	require.Equal(t, plain.img.Rect.Dy()+sheetLine, s.img.Rect.Dy())
+	written := func(s *Sheet) (n int) {
+		for y := s.img.Rect.Dy() - sheetMargin/2 - sheetLine; y < s.img.Rect.Dy(); y++ {
+			for x := range s.img.Rect.Dx() {
+				if s.img.RGBAAt(x, y).R > 200 {
+					n++
+				}
+			}
+		}
+		return n
+	}
+	assert.Zero(t, written(plain))
+	assert.Greater(t, written(s), 100, "bright pixels below the last frame")
+}

@@ -2,7 +2,8 @@
 //
 // Modules tell late which others they import: index.html names all that it
 // begins with. PAGE_URL is where the page will be: what shows links wants the
-// whole address of their picture.
+// whole address of their picture. SOURCE_URL is where the source is published:
+// the page links to it, to its releases and to its README.
 const fs = require('fs');
 
 const dir = process.argv[2];
@@ -25,6 +26,18 @@ function address(page, file) {
   return whole.replaceAll('&', '&amp;');
 }
 
+/** The links of the page's head; none where nothing is published. */
+function published(source) {
+  if (!source) return '';
+  if (!URL.canParse(source) || !/^https?:$/.test(new URL(source).protocol)) {
+    console.error(`SOURCE_URL is ${JSON.stringify(source)}, not the http or https address of a repository`);
+    process.exit(1);
+  }
+  const at = new URL(source).href.replace(/\/$/, '').replaceAll('&', '&amp;');
+  const links = [['guide', 'Guide', '#readme'], ['download', 'Download', '/releases'], ['source', 'Source', '']];
+  return `<nav class="links">${links.map(([key, text, more]) => `<a href="${at}${more}" data-t="links.${key}">${text}</a>`).join('')}</nav>`;
+}
+
 function put(page, place, text) {
   if (!page.includes(place)) throw new Error(`index.html has no ${place}`);
   return page.replace(place, () => text);
@@ -35,4 +48,5 @@ const links = [...seen].sort().map((name) => `<link rel="modulepreload" href="${
 let page = fs.readFileSync(`${dir}/index.html`, 'utf8');
 page = put(page, '<!-- tools/web.sh puts modulepreload links here -->', links);
 page = put(page, 'content="share.jpg"', `content="${address(process.env.PAGE_URL, 'share.jpg')}"`);
+page = put(page, '<!-- tools/page.js puts the links here -->', published(process.env.SOURCE_URL));
 fs.writeFileSync(`${dir}/index.html`, page);

@@ -9,6 +9,8 @@
 #
 # PAGE_URL=https://... is where the page will be: what shows links wants the whole
 # address of their picture. Without it index.html has a relative one.
+# SOURCE_URL=https://... is where the source is published. The page then links to it, to
+# its releases and to its README.
 #
 # There are two engines: the first knows the usual families (vae/families_first.go), the
 # other all, and the page loads it for a checkpoint that needs it. Both are packed, since

@@ -57,6 +57,7 @@ async function refresh() {
   const turn = ++refreshes;
   const overtaken = () => turn !== refreshes || !!shown.running;
   bench.precision = settings.choices().precision;
+  shown.misfit = false;
   unplan();
   try {
     await needGPU();
@@ -68,6 +69,7 @@ async function refresh() {
     suitPart(device);
     const model = await bench.model();
     if (overtaken()) return;
+    if (model !== shown.model && model.assumed) settings.unfold();
     shown.model = model;
     suitTask();
     const size = await bench.size(task(), options());
@@ -83,6 +85,7 @@ async function refresh() {
     if (overtaken()) return;
     trouble(error);
     if (error instanceof EngineError && refusals.includes(error.code)) shown.size = undefined; // of another input or model
+    shown.misfit = error instanceof EngineError && error.code === 'wrong_model';
     controls.render();
   }
 }
@@ -117,6 +120,10 @@ function put(input) {
   if (bench.input) recentInputs.add(bench.input);
   bench.put(input);
   recentInputs.add(input);
+  if (shown.told && !shown.running) { // of another input
+    shown.told = undefined;
+    line.say('');
+  }
   settings.matchOverlap(recommended().tile);
   const { clip, latent, name, demo: isDemo } = input;
   if (!isDemo) gallery.forget();
@@ -158,11 +165,9 @@ async function takeDemo(p) {
   if (!matchMedia('(prefers-reduced-motion: reduce)').matches) player.play();
 }
 
-/** On a processor a small part of the demo will do. @param {Device} device */
+/** On a processor the demo's first picture will do. @param {Device} device */
 function suitPart(device) {
   if (!bench.input?.demo || device.type !== 'cpu' || part !== demo.whole || asked) return;
-  at('demo-hint').dataset.t = 'demo.small';
-  at('demo-hint').textContent = t('demo.small');
   part = demo.small;
   put({ name: 'demo', latent: demo.latent(part), clip: demo.clip(part), demo: true });
 }
@@ -230,9 +235,9 @@ async function switchEngine(kind) {
 
 // ---- running
 
-/** Runs what is on the bench. */
+/** Runs what is on the bench. @returns {Promise<Outcome|undefined>} what came of it, if all of it came */
 async function run() {
-  if (shown.running) return;
+  if (shown.running) return undefined;
   const { signal } = shown.running = new AbortController();
   const asked = document.activeElement;
   const before = gallery.outcome;
@@ -243,18 +248,23 @@ async function run() {
   showTiming(undefined);
   line.begin(estimate());
   controls.state('running');
-  if (asked === at('run') || asked === at('demo')) at('cancel').focus();
+  if (asked === at('run') || asked === at('demo')) at('cancel').focus({ preventScroll: true });
+  inView();
   try {
     await until(signal, needGPU());
     shown.device ??= await until(signal, bench.device());
     suitPart(shown.device);
     shown.model = await until(signal, bench.model());
     suitTask();
-    const clip = bench.input?.clip;
+    const { checkpoint, input } = bench;
+    Object.assign(outcome, { from: { checkpoint, input }, tiny: checkpoint.builtin });
+    const clip = input?.clip;
     outcome.alpha = shown.model.channels === 4;
     outcome.originals = clip && ((i) => ofClip(clip).get(i).then(outcome.alpha ? (rgba) => rgba : opaque));
     if (task() !== 'decode') gallery.look();
     if (!shown.plans.length) shown.plans = await until(signal, bench.plan(task(), options()));
+    const plan = shown.plans[shown.plans.length - 1];
+    outcome.way = { tiling: plan.tiling, tile: plan.tile, native: bench.kind === 'native' };
     const backdrop = bench.input?.demo ? await until(signal, demo.blocks(part)) : undefined;
     const job = await until(signal, bench.start(task(), { ...options(), signal }));
     await follow(job, outcome, { stage, player, line, quality }, {
@@ -266,14 +276,16 @@ async function run() {
     if (outcome.done) speed.learn(shown.device, shown.model, outcome.done);
     await settle(outcome);
     outcome.pace = pace(outcome);
+    outcome.before = comparable(before, outcome);
     if (gallery.outcome !== outcome) gallery.present(outcome);
+    gallery.beside(before?.recorded && outcome.frames && outcome.frames.count < (before.frames?.count ?? 0) ? before : undefined);
     ended('done', () => summary(outcome));
     if (outcome.frames && !outcome.frames.independent) player.play();
   } catch (error) {
     const some = await settle(outcome);
     stage.tiles([]);
     if (before && !(some && before.recorded)) gallery.present(before, some ? outcome : undefined);
-    else if (some) gallery.present(outcome);
+    else if (some) gallery.present(outcome, before);
     const cancelled = error instanceof EngineError && error.code === 'cancelled';
     ended('stopped', () => (cancelled || some ? summary(outcome) : ''));
     if (!cancelled) failed = error;
@@ -284,6 +296,35 @@ async function run() {
   }
   controls.render();
   if (failed) trouble(failed);
+  return outcome.done && outcome;
+}
+
+/** The result before, where another can be compared with it frame by frame. @param {Outcome|undefined} before @param {Outcome} now */
+function comparable(before, now) {
+  const [a, b] = [before?.frames, now.frames];
+  if (!before?.done || !a || !b || before.stem !== now.stem || before.from?.checkpoint !== now.from?.checkpoint) return undefined;
+  before.before = undefined; // two at most are kept
+  return a.count === b.count && a.height === b.height && a.width === b.width ? before : undefined;
+}
+
+/** Decodes exactly, then in small tiles that are blended, and shows the difference. */
+async function showExact() {
+  const { tile, overlap, tiling } = settings.choices();
+  const set = async (/** @type {Record<'tile'|'overlap'|'tiling', string>} */ c) => {
+    for (const name of /** @type {const} */ (['tile', 'overlap', 'tiling'])) settings.choose(name, c[name]);
+    changed();
+    await refresh();
+  };
+  const { height = 0, width = 0 } = shown.size?.clip ?? {};
+  const small = String(Math.max(32, Math.min(512, 32 * Math.floor(Math.min(height, width) / 64))));
+  const exact = shown.model?.tilings.includes('exact') ? { tile, overlap, tiling: 'exact' } : { tile: 'off', overlap: 'recommended', tiling: 'auto' };
+  for (const way of [exact, { tile: small, overlap: 'recommended', tiling: 'feather' }]) {
+    await set(way);
+    if (!await run()) return set({ tile, overlap, tiling });
+  }
+  gallery.against('before');
+  controls.show('difference');
+  await set({ tile, overlap, tiling });
 }
 
 /** How fast a job was. @param {Outcome} outcome @returns {Pace|undefined} */
@@ -292,7 +333,12 @@ function pace({ done, frames, pictures }) {
   const clip = bench.input?.clip;
   if (!done || !device || !model || !pictures || !(frames ?? clip)) return undefined;
   const { height, width } = frames ?? /** @type {import('./clips.js').OpenClip} */ (clip);
-  return { task: task(), device, model, frames: frames?.count ?? clip?.frames ?? 0, height, width, seconds: done.seconds };
+  return { tiny: bench.checkpoint.builtin, task: task(), device, model, frames: frames?.count ?? clip?.frames ?? 0, height, width, seconds: done.seconds };
+}
+
+/** Brings the picture into view, where a job shows what it makes. */
+function inView() {
+  at('stage').scrollIntoView({ block: 'nearest' });
 }
 
 /** @param {'done'|'stopped'} what @param {() => string} text */
@@ -303,7 +349,8 @@ function ended(what, text) {
   at('later').textContent = '';
   line.end(text());
   controls.state(what);
-  if (held) at('run').focus();
+  if (held) at('run').focus({ preventScroll: true });
+  inView();
 }
 
 /** Tells an error, and offers what can be done. @param {unknown} error */
@@ -322,8 +369,10 @@ function trouble(error) {
     case 'disconnected':
       bench.stop();
       return showProblem(kind, { detail, action: { key: 'action.restart', act: () => void refresh() } });
-    case 'wrong_model':
     case 'packed_size':
+      settings.unfold();
+    // falls through
+    case 'wrong_model':
       return showProblem(kind, { detail, values: { name: bench.input?.name ?? '' } });
     default:
       showProblem(kind, { detail, native: bench.kind === 'native' });
@@ -367,6 +416,7 @@ function onKey(e) {
 function listen() {
   at('demo').onclick = () => void run();
   at('run').onclick = () => void run();
+  at('exact').onclick = () => void showExact();
   at('cancel').onclick = () => shown.running?.abort();
   at('other').onclick = () => controls.swap();
   at('decode-encoded').onclick = () => void takeEncoded();

@@ -1,6 +1,7 @@
 // A card to share: how fast a job was, and on what. It is drawn here and leaves
 // only as a file or through the clipboard, when asked to.
 
+import { size } from './demo.js';
 import { at } from './dom.js';
 import { duration, number, t } from './i18n.js';
 import { deviceName } from './panels.js';
@@ -21,6 +22,7 @@ import { download } from './save.js';
  * @property {number} height
  * @property {number} width
  * @property {number} seconds
+ * @property {boolean} [tiny] by the demo's model
  */
 
 const canvas = /** @type {HTMLCanvasElement} */ (at('card-picture'));
@@ -68,7 +70,7 @@ function figures(n) {
 }
 
 /** @param {Pace} pace */
-function draw({ task, device, model, frames, height, width, seconds }) {
+function draw({ task, device, model, frames, height, width, seconds, tiny }) {
   const rate = figures(frames / seconds);
   const pixels = figures((frames * height * width) / 1e6 / seconds);
   const gpu = deviceName(device);
@@ -87,9 +89,11 @@ function draw({ task, device, model, frames, height, width, seconds }) {
   figure(c, rate, t('card.frames'), edge);
   figure(c, pixels, t('card.pixels'), edge + column / 2);
   write(c, job, edge, 496, 28, '#e9efee');
-  write(c, clip, edge, 536, 26, '#9aa8a5');
-  if (!/^(localhost|127\.|\[::1)/.test(location.host)) write(c, location.host + location.pathname.replace(/index\.html$/, ''), edge, 586, 22, '#2dd4bf');
-  canvas.setAttribute('aria-label', [gpu, by, `${rate} ${t('card.frames')}`, `${pixels} ${t('card.pixels')}`, job, clip].join(', '));
+  write(c, clip, edge, 532, 26, '#9aa8a5');
+  const demo = tiny ? t('tiny', { n: number(size.n, 1), of: size.of }) : '';
+  write(c, demo, edge, 566, 24, '#f5b26b');
+  if (!/^(localhost|127\.|\[::1)/.test(location.host)) write(c, location.host + location.pathname.replace(/index\.html$/, ''), edge, 602, 22, '#2dd4bf');
+  canvas.setAttribute('aria-label', [gpu, by, `${rate} ${t('card.frames')}`, `${pixels} ${t('card.pixels')}`, job, clip, demo].filter(Boolean).join(', '));
 }
 
 /** What is on the stage, at the card's right. @param {CanvasRenderingContext2D} c */

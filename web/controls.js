@@ -2,11 +2,11 @@
 
 import { showPlaces } from './addresses.js';
 import { at, radio } from './dom.js';
-import { t } from './i18n.js';
+import { number, roughly, t } from './i18n.js';
 import { summary } from './outcome.js';
 import { showDevice, showInput, showModel, showTiming } from './panels.js';
 import { showEstimate, showPlan } from './plan.js';
-import { offer } from './settings.js';
+import { offer, showChosen } from './settings.js';
 import { bench, estimate, gallery, line, quality, shown, stage, task } from './state.js';
 
 /** @import {Key} from './i18n.js' */
@@ -31,7 +31,21 @@ export class Controls {
   show(view) {
     if (/idle|recorded/.test(at('stage').dataset.state ?? '') && view === 'input') this.state('input');
     gallery.view(view);
+    this.#tell();
     this.lock();
+  }
+
+  /** Tells of the result, where it is shown. */
+  #tell() {
+    const { away, outcome } = gallery;
+    quality.away = away;
+    quality.show(stage.at);
+    if (shown.running) return;
+    const made = stage.view !== 'input' && outcome?.done;
+    if (shown.told) line.say(shown.told());
+    else if (made) line.say(summary(outcome));
+    else if (shown.device) line.ready(shown.device);
+    showTiming(away ? undefined : outcome?.done);
   }
 
   /** Tells everything that depends on the language and on what is on the bench. */
@@ -40,20 +54,20 @@ export class Controls {
     showModel(bench.checkpoint, model, offer(model?.kinds ?? []));
     showPlaces();
     showInput(bench.input, shown.size, task(), plans[0]?.independent ?? false);
+    showChosen();
+    at('exact').title = t('exact.label');
     at('tiling').hidden = (model?.tilings.length ?? 0) < 2;
-    at('demo-text').textContent = bench.checkpoint.builtin ? t('demo.run') : t('demo.through', { model: model?.model ?? '' });
+    at('demo-text').textContent = demoText();
+    at('demo-hint').textContent = t(device?.type === 'cpu' ? 'demo.small' : 'demo.hint');
     for (const name of /** @type {Task[]} */ (['decode', 'encode', 'roundtrip'])) {
       radio('task', name).disabled = !bench.tasks().includes(name);
     }
     at('run').textContent = t(/** @type {Key} */ (`run.${task()}`));
-    showPlan(plans, this.#useTile);
+    const { checkpoint, input } = bench;
+    showPlan(plans, this.#useTile, shown.misfit ? t('plan.misfit', { input: input?.name ?? '', checkpoint: checkpoint.name }) : t('plan.waiting'));
     showEstimate(plans.every((p) => p.fits) ? estimate() : undefined);
     showDevice(device);
-    if (device) line.ready(device);
-    const { outcome } = gallery;
-    if (shown.told && !shown.running) line.say(shown.told());
-    showTiming(outcome?.done);
-    quality.show(stage.at);
+    this.#tell();
     gallery.retell();
     this.lock();
   }
@@ -87,8 +101,22 @@ export class Controls {
     enable('save-card', !!saved?.pace);
     at('save-card').hidden = !saved?.pace;
     at('decode-encoded').hidden = !saved?.latent || !!saved.frames;
-    for (const id of ['model-pick', 'kept-box', 'input-pick', 'frames-pick', 'folder', 'model-address-fields', 'latent-address-fields', 'decode-encoded', 'engines', 'tasks', 'settings-fields', 'other', 'choices-open']) enable(id, true);
+    for (const id of ['model-pick', 'kept-box', 'input-pick', 'frames-pick', 'folder', 'model-address-fields', 'latent-address-fields', 'decode-encoded', 'engines', 'tasks', 'settings-fields', 'other', 'choices-open', 'against']) enable(id, true);
+    enable('exact', can && task() !== 'encode');
     this.#recentInputs.show(bench.input, !!running);
     document.body.dataset.ready = String(!running && plans.length > 0); // for scripts
   }
+}
+
+/** What the button on the picture does, on what, and how long it takes. */
+function demoText() {
+  const { device, model, size } = shown;
+  const seconds = estimate();
+  const frames = size?.clip.frames ?? 0;
+  /** @type {string} */ let what;
+  if (!bench.checkpoint.builtin) what = t('demo.through', { model: model?.model ?? '' });
+  else if (device?.type !== 'cpu') what = t('demo.run');
+  else if (task() !== 'decode' || !frames) what = t('demo.cpu');
+  else what = t(frames > 1 ? 'demo.cpu.many' : 'demo.cpu.one', { n: number(frames) });
+  return seconds === undefined ? what : t('demo.time', { what, time: roughly(seconds) });
 }

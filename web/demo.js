@@ -8,6 +8,9 @@ import { mosaic } from './stage.js';
 /** The small model that comes with the page. */
 export const checkpoint = 'tiny-seedvr2.safetensors';
 
+/** Millions of its parameters, and of those of the model that it stands for. */
+export const size = { n: 2.6, of: 250 };
+
 const fps = 12; // the clip has no rate of its own
 const cell = 8; // pixels along a latent cell's side
 
@@ -19,8 +22,8 @@ const cell = 8; // pixels along a latent cell's side
 /** @type {Part} */
 export const whole = { frames: 5, height: 32, width: 32 };
 
-/** What a processor can do within a minute. @type {Part} */
-export const small = { frames: 2, height: 16, width: 16 };
+/** What a processor can do within a minute: the whole first picture. @type {Part} */
+export const small = { frames: 1, height: 32, width: 32 };
 
 /**
  * A part as an address may ask for it: `?demo=2x8x8`.

@@ -3,7 +3,6 @@
 // what a browser calls itself: to put its own line first.
 
 import { at } from './dom.js';
-import { t } from './i18n.js';
 
 /** @returns {Promise<'no_webgpu'|'no_adapter'|undefined>} */
 export async function lack() {
@@ -19,11 +18,7 @@ export async function lack() {
  */
 export function showLack(lacking) {
   document.body.dataset.gpu = lacking ? 'none' : '';
-  if (lacking) {
-    at('progress-text').textContent = '';
-    at('demo-hint').dataset.t = 'caption.recorded';
-    at('demo-hint').textContent = t('caption.recorded');
-  }
+  if (lacking) at('progress-text').textContent = '';
   at('nogpu').hidden = !lacking;
   at('nogpu-insecure').hidden = isSecureContext;
   const own = at('nogpu-list').querySelector(`[data-for=${browser()}]`);

@@ -15,6 +15,10 @@ import { ofLatent } from './pictures.js';
  * @property {string} stem of the names of what is saved
  * @property {boolean} alpha it counts
  * @property {boolean} [recorded] it was not made here
+ * @property {{checkpoint: import('./workbench.js').Checkpoint, input: import('./workbench.js').Input|undefined}} [from] what it was made of
+ * @property {boolean} [tiny] by the demo's model
+ * @property {{tiling: string, tile: string, native: boolean}} [way] how it was decoded; tiling: empty for one tile
+ * @property {Outcome} [before] the result before it, of the same input and size
  * @property {Originals} [originals]
  * @property {Qualities} quality
  * @property {Frames} [frames] of a decode
@@ -60,4 +64,11 @@ export function summary({ frames, shape = [], done, of = 0 }) {
   const time = duration(done.seconds);
   if (!frames) return t('progress.encoded', { shape: shape.join(' × '), time });
   return t(frames.count > 1 ? 'progress.done' : 'progress.done.one', { n: number(frames.count), time });
+}
+
+/** How a result was decoded, in words. @param {Outcome} outcome @param {Outcome} other whose engine may be another */
+export function wayOf({ way }, other) {
+  if (!way) return '';
+  const tiles = t(/** @type {import('./i18n.js').Key} */ (`way.${way.tiling || 'one'}`), { tile: way.tile.replace('x', ' × ') });
+  return way.native === other.way?.native ? tiles : `${t(way.native ? 'way.native' : 'way.browser')}, ${tiles}`;
 }

@@ -55,9 +55,9 @@ export class ProgressLine {
     if (share !== undefined) this.#bar.value = share;
   }
 
-  /** @param {Device} d what would be computed on, said until there is more to say */
+  /** @param {Device} d what would be computed on, said where there is no more to say */
   ready(d) {
-    if (!this.#began) this.say(t('progress.ready', { device: deviceName(d) }));
+    this.say(t('progress.ready', { device: deviceName(d) }));
   }
 
   /** @param {number} loaded bytes of a checkpoint @param {number} total 0 when unknown */
@@ -144,7 +144,7 @@ export function showInput(input, size, task, independent) {
   const what = clip && clip.frames < 2 ? 'input.picture' : independent ? 'input.pictures' : 'input.clip';
   const told = clip && t(what, { frames: number(clip.frames), width: clip.width, height: clip.height });
   const facts = told && task === 'decode' ? t('input.latent', { of: told }) : told;
-  const rate = clip?.fps && t('input.fps', { fps: number(clip.fps, clip.fps % 1 ? 2 : 0) });
+  const rate = clip?.fps && clip.frames > 1 && t('input.fps', { fps: number(clip.fps, clip.fps % 1 ? 2 : 0) });
   at('input-facts').textContent = [facts, rate, ...(input?.clip?.left ?? []).map((key) => t(key))].filter(Boolean).join(' · ');
 }
 
@@ -221,6 +221,7 @@ function rows(id, list) {
 /** PSNR and SSIM: of each frame, and of the clip. */
 export class QualityPanel {
   /** Of the result that is shown. @type {Qualities} */ #of = { frames: [] };
+  away = false; // something else is shown
 
   /**
    * Shows those of another result.
@@ -234,7 +235,7 @@ export class QualityPanel {
 
   /** @param {number} i frame */
   show(i) {
-    const q = this.#of.frames[i];
+    const q = this.away ? undefined : this.#of.frames[i];
     const { clip } = this.#of;
     at('psnr').textContent = q ? decibel(q.psnr) : '–';
     at('ssim').textContent = q ? number(q.ssim, 3) : '–';
@@ -247,7 +248,7 @@ export class QualityPanel {
   #chart(frame) {
     const svg = /** @type {SVGElement} */ (document.querySelector('#quality-chart'));
     const values = Array.from(this.#of.frames, (q) => (q ? Math.min(q.psnr, 60) : NaN));
-    const whole = values.length > 1 && !values.some(Number.isNaN);
+    const whole = !this.away && values.length > 1 && !values.some(Number.isNaN);
     svg.toggleAttribute('hidden', !whole);
     if (!whole) return;
     const low = Math.min(...values) - 1;

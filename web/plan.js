@@ -10,10 +10,11 @@ const box = /** @type {HTMLElement} */ (document.getElementById('plans'));
  * Shows the plans of the stages of a job.
  * @param {Plan[]} plans
  * @param {(tile: string) => void} use takes a tile that fits
+ * @param {string} waiting what is said where there are none
  */
-export function showPlan(plans, use) {
+export function showPlan(plans, use, waiting) {
   if (!plans.length) {
-    box.replaceChildren(element('p', 'hint', t('plan.waiting')));
+    box.replaceChildren(element('p', 'hint', waiting));
     return;
   }
   box.replaceChildren(...plans.map((p) => stage(p, plans.length > 1, use)));

@@ -26,7 +26,7 @@ async function load() {
   const frames = new Frames(count, size, size, fps);
   decoded.forEach((rgba, i) => frames.put(i, rgba));
   return {
-    ...newOutcome('demo-recorded'), recorded: true, frames, pictures: frames, quality,
+    ...newOutcome('demo-recorded'), recorded: true, tiny: true, frames, pictures: frames, quality,
     originals: async (/** @type {number} */ i) => original[i],
   };
 }

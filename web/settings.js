@@ -1,6 +1,8 @@
 // The choices that a link can carry: `#tile=128&overlap=32&task=decode`. What is
 // left at its default is not in the link.
 
+import { at } from './dom.js';
+
 /** @import {Kind, Model, Options, Tiling} from './protocol.js' */
 
 /**
@@ -155,6 +157,21 @@ const acceptable = {
   packed: /^\d{1,5}x\d{1,5}$/, as: /^(cogvideox-5b|cogvideox-2b|sd|sdxl|playground|flux|sd3|sd-x4|taew2_1|taehv|taecvx|taeos1_3|lighttaew2_1|taew2_2|lighttaew2_2|taehv1_5|lighttaehy1_5|taeh3|taeltx_2|taeltx2_3)$/,
   frames: /^(clip|pictures)$/, precision: /^(auto|f32|f16)$/, memory: /^\d{1,6}$/, format: /^\.(latent|npy)$/,
 };
+
+/** Says beside the folded settings which were changed. */
+export function showChosen() {
+  const c = choices();
+  const names = /** @type {(keyof Choices)[]} */ (Object.keys(defaults)).filter((name) => c[name] !== defaults[name]);
+  at('settings-chosen').textContent = names.map((name) => {
+    const { labels, selectedOptions } = field(name);
+    return `${labels[0].querySelector('span')?.textContent ?? name}: ${selectedOptions?.[0].textContent ?? c[name]}`;
+  }).join(' · ');
+}
+
+/** Unfolds the settings, where one of them is needed. */
+export function unfold() {
+  /** @type {HTMLDetailsElement} */ (at('settings-box')).open = true;
+}
 
 /** Puts the choices into the address. */
 export function writeLink() {

@@ -5,10 +5,12 @@
 /** @import {Rect} from './protocol.js' */
 
 /** @typedef {'input'|'result'|'compare'|'difference'} View */
+/** How two pictures differ: amplified so many times, the largest value, and the share of values that do. @typedef {{times: number, largest: number, share: number}} Differ */
 /** @typedef {(i: number) => Promise<Uint8ClampedArray|undefined>} Originals frame i, as large as the result's */
 
-/** Differences are shown so many times larger, around mid-gray. */
-const gain = 4;
+/** Differences to the original are shown so many times larger, around mid-gray. */
+export const gain = 4;
+
 
 export class Stage {
   #picture = /** @type {HTMLCanvasElement} */ (document.getElementById('picture'));
@@ -29,6 +31,9 @@ export class Stage {
   /** @type {View} */ view = 'result';
   grid = true;
   #split = 0.5;
+  #results = false; // two of them are compared
+
+  /** Told how a frame differs that is drawn. @type {(d: Differ|undefined) => void} */ differs = () => {};
 
   constructor() {
     new ResizeObserver(() => this.drawGrid()).observe(this.#frame);
@@ -51,8 +56,18 @@ export class Stage {
    */
   show(result, originals) {
     this.#result = result;
-    this.#originals = originals;
+    this.compare(originals);
     this.tiles([]);
+  }
+
+  /**
+   * Compares with others.
+   * @param {Originals} [originals]
+   * @param {boolean} [results] they are another result's, and differ little
+   */
+  compare(originals, results = false) {
+    this.#originals = originals;
+    this.#results = results;
   }
 
   /**
@@ -155,12 +170,15 @@ export class Stage {
   async #drawFrame(i) {
     const pictures = this.shown;
     const pixels = await this.pixels(i);
-    if (pixels && pictures === this.shown) this.#context.putImageData(new ImageData(pixels.rgba, pixels.width, pixels.height), 0, 0);
+    if (!pixels || pictures !== this.shown) return;
+    this.#context.putImageData(new ImageData(pixels.rgba, pixels.width, pixels.height), 0, 0);
+    this.differs(pixels.differ);
   }
 
   /**
    * Frame i as the view shows it.
    * @param {number} i
+   * @returns {Promise<{rgba: Uint8ClampedArray<ArrayBuffer>, height: number, width: number, differ?: Differ}|undefined>}
    */
   async pixels(i) {
     const { shown, view } = this;
@@ -169,7 +187,9 @@ export class Stage {
     const rgba = shown.now(i) ?? await shown.get(i);
     const original = view === 'compare' || view === 'difference' ? await this.#originals?.(i) : undefined;
     if (!original) return { rgba, height, width };
-    return { rgba: view === 'difference' ? difference(original, rgba) : this.#beside(original, rgba, width), height, width };
+    if (view === 'compare') return { rgba: this.#beside(original, rgba, width), height, width };
+    const { shown: differences, ...differ } = difference(original, rgba, this.#results);
+    return { rgba: differences, height, width, differ };
   }
 
   /**
@@ -207,13 +227,22 @@ export class Stage {
 }
 
 /**
+ * The amplified difference of two pictures.
  * @param {Uint8ClampedArray} a
  * @param {Uint8ClampedArray} b
+ * @param {boolean} results of two results: as much as shows the largest whole
  */
-function difference(a, b) {
-  const d = new Uint8ClampedArray(b.length);
-  for (let i = 0; i < d.length; i++) d[i] = i % 4 === 3 ? 255 : 128 + gain * (b[i] - a[i]);
-  return d;
+function difference(a, b, results) {
+  let [largest, count] = [0, 0];
+  for (let i = 0; i < b.length; i++) {
+    const d = i % 4 === 3 ? 0 : Math.abs(b[i] - a[i]);
+    if (d) count++;
+    if (d > largest) largest = d;
+  }
+  const times = results ? Math.min(64, Math.max(2 * gain, 2 ** Math.floor(Math.log2(127 / (largest || 1))))) : gain;
+  const shown = new Uint8ClampedArray(b.length);
+  for (let i = 0; i < shown.length; i++) shown[i] = i % 4 === 3 ? 255 : 128 + times * (b[i] - a[i]);
+  return { shown, times, largest, share: count / (0.75 * b.length) };
 }
 
 /**

@@ -19,7 +19,7 @@ export const stage = new Stage();
 export const quality = new QualityPanel();
 export const line = new ProgressLine();
 export const player = new Player(stage, (i) => quality.show(i));
-export const gallery = new Gallery(stage, player, quality);
+export const gallery = new Gallery(stage, player, quality, () => ({ checkpoint: bench.checkpoint, input: bench.input }));
 
 /** What the page tells about, kept to be told again in another language. */
 export const shown = {
@@ -28,6 +28,7 @@ export const shown = {
   /** @type {Size|undefined} */ size: undefined,
   /** @type {Plan[]} */ plans: [],
   /** A job is being prepared or runs. @type {AbortController|undefined} */ running: undefined,
+  /** The input does not suit the checkpoint. */ misfit: false,
   /** What came of the last job. @type {(() => string)|undefined} */ told: undefined,
 };
 

@@ -31,7 +31,7 @@ type demoCmd struct {
 
 // Help is shown below the flags.
 func (demoCmd) Help() string {
-	return `The clip and a small trained model are part of the program; --model uses another model. The output folder receives the decoded frames, the latent, a sheet of original | decoded | difference and, if ffmpeg is installed, an mp4.
+	return `The clip and a tiny trained model are part of the program; --model uses another model. The output folder receives the decoded frames, the latent, a sheet of original | decoded | difference and, if ffmpeg is installed, an mp4.
 
     tessera demo
     tessera demo -m Wan2.1_VAE.pth -o out/wan`
@@ -103,6 +103,9 @@ func (c *demoCmd) Run(a *app) error {
 	defer e.Close()
 	a.Note("on %s (%s)", e.Device.Info().Name, e.Device.Info().Backend)
 	t := &trip{app: a, Machine: e, clip: clip, sinks: sinks}
+	if c.Model == "" {
+		t.note = assets.Note
+	}
 	r := report.New("demo", e.Device, e.Model, name, a.Spoken("demo clip (built in)"))
 	r.Clip(o.Again)
 	r.Scale = o.Scale
@@ -148,7 +151,7 @@ func (t *trip) write(latentFile, sheet string) (err error) {
 // with names the model for people.
 func (c *demoCmd) with(config vae.Config) string {
 	if c.Model == "" {
-		return "a small trained model"
+		return "the " + assets.Note
 	}
 	return config.Model + ", " + filepath.Base(c.Model)
 }

@@ -172,6 +172,7 @@ type trip struct {
 	*machine.Machine
 	clip  media.Clip
 	sinks []*media.Sink
+	note  string // on the sheet
 
 	latent latent.Latent // made by the way
 	sheet  *media.Sheet
@@ -191,7 +192,7 @@ func (t *trip) run(o job.Encoding, r *report.Result) error {
 	h, w := t.clip.Size()
 	channels := t.clip.Channels()
 	quality, original := media.NewQuality(h, w, channels), make([]float32, h*w*channels)
-	t.sheet = media.NewSheet(h, w, channels, t.clip.Frames(), media.SheetOptions{})
+	t.sheet = media.NewSheet(h, w, channels, t.clip.Frames(), media.SheetOptions{Note: t.note})
 	r.Decode, err = t.Decode(t.ctx, back, o.Back(t.latent), machine.TakerFunc(func(f vae.Frame) error {
 		if err := t.clip.ReadFrame(f.Index, original); err != nil {
 			return err

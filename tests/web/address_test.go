@@ -249,6 +249,7 @@ func TestCopiedLink(t *testing.T) {
 	require.NoError(t, err)
 	copied := func() string {
 		v.ready()
+		eval[bool](t, v.tab, `(document.getElementById('settings-box').open = true)`)
 		v.do(chromedp.Click("#copy-link"))
 		v.wait("the copy", time.Minute, `document.getElementById('copied').textContent === 'Copied'`)
 		return eval[string](t, v.tab, `navigator.clipboard.readText()`)

@@ -35,6 +35,7 @@ func TestSpeedCard(t *testing.T) {
 	label := eval[string](t, v.tab, `document.getElementById('card-picture').getAttribute('aria-label')`)
 	assert.Contains(t, label, v.text("device-name"))
 	assert.Contains(t, label, "5 frames of 48 × 48 pixels")
+	assert.Contains(t, label, "tiny demo model, 2.6 M of 250 M numbers")
 	found := regexp.MustCompile(`, ([\d.]+) frames/s, ([\d.]+) megapixels/s, .* in ((?:\d+ min )?[\d.]+) s`).FindStringSubmatch(label)
 	require.NotNil(t, found, label)
 	var n [2]float64

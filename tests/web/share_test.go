@@ -120,6 +120,46 @@ func TestSharedAddress(t *testing.T) {
 	}
 }
 
+// TestPublished: built with SOURCE_URL, the page links to the guide, the releases and the
+// source; without it there are no links that lead nowhere.
+func TestPublished(t *testing.T) {
+	t.Parallel()
+	node, err := exec.LookPath("node")
+	if err != nil && !testenv.Required() {
+		t.Skip("no node")
+	}
+	require.NoError(t, err)
+	link := regexp.MustCompile(`<a href="(.*?)" data-t="links\.(.*?)">`)
+	for url, want := range map[string][][]string{
+		"": nil,
+		"https://example.com/me/tessera/": {
+			{"https://example.com/me/tessera#readme", "guide"}, {"https://example.com/me/tessera/releases", "download"}, {"https://example.com/me/tessera", "source"},
+		},
+		"git@example.com": {},
+	} {
+		dir := t.TempDir()
+		for _, file := range []string{"index.html", "app.js"} {
+			require.NoError(t, os.WriteFile(filepath.Join(dir, file), []byte(source(t, file)), 0o666))
+		}
+		cmd := exec.Command(node, root+"/tools/page.js", dir)
+		cmd.Env = append(os.Environ(), "SOURCE_URL="+url)
+		said, err := cmd.CombinedOutput()
+		if want != nil && len(want) == 0 {
+			assert.Error(t, err, url)
+			assert.Equal(t, fmt.Sprintf("SOURCE_URL is %q, not the http or https address of a repository\n", url), string(said))
+			continue
+		}
+		require.NoError(t, err, "%s: %s", url, said)
+		page, err := os.ReadFile(filepath.Join(dir, "index.html"))
+		require.NoError(t, err)
+		var got [][]string
+		for _, m := range link.FindAllStringSubmatch(string(page), -1) {
+			got = append(got, m[1:])
+		}
+		assert.Equal(t, want, got, url)
+	}
+}
+
 // source is a file of the page, or of its scripts one that imports nothing.
 func source(t *testing.T, file string) string {
 	t.Helper()

@@ -1,7 +1,6 @@
 package web
 
 import (
-	"context"
 	"flag"
 	"path/filepath"
 	"testing"
@@ -11,7 +10,7 @@ import (
 	"tessera/tests/testenv"
 )
 
-var shots = flag.String("shots", "", "folder for screenshots of the page: docs/web (slow)")
+var shots = flag.String("shots", "", "folder for screenshots of the page: docs/web for TestShots, another for the others (slow)")
 
 // TestShots takes the pictures of docs/web.
 func TestShots(t *testing.T) {
@@ -53,7 +52,11 @@ func taker(v *visit) func(name string) {
 	return func(name string) {
 		v.t.Helper()
 		time.Sleep(400 * time.Millisecond) // transitions
-		v.shot(filepath.Join(root, *shots, name+".png"))
+		path := *shots
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(root, path)
+		}
+		v.shot(filepath.Join(path, name+".png"))
 	}
 }
 
@@ -91,22 +94,79 @@ func TestShotsModels(t *testing.T) {
 	take("alpha-phone")
 }
 
-// TestShotsFirst takes pictures of the first look, with and without a GPU.
-func TestShotsFirst(t *testing.T) {
+// screens are the windows that the page is looked at in.
+var screens = []struct {
+	name          string
+	width, height int64
+	phone         bool
+	scheme        string
+	language      string
+}{
+	{"1366", 1366, 768, false, "light", "en"},
+	{"1366-tr", 1366, 768, false, "dark", "tr"},
+	{"1440", 1440, 900, false, "dark", "en"},
+	{"tablet", 820, 1180, true, "light", "en"},
+	{"phone", 390, 844, true, "dark", "en"},
+	{"phone-tr", 390, 844, true, "light", "tr"},
+}
+
+// speak chooses the page's language.
+func (v *visit) speak(language string) {
+	v.t.Helper()
+	eval[bool](v.t, v.tab, `(() => { const f = document.getElementById('language'); f.value = $; f.dispatchEvent(new Event('change')); return true; })()`, language)
+}
+
+// everywhere takes a picture of a state in each of screens.
+func (v *visit) everywhere(state string) {
+	v.t.Helper()
+	take := taker(v)
+	for _, s := range screens {
+		v.screen(s.width, s.height, 1, s.phone, s.scheme)
+		v.speak(s.language)
+		take(state + "-" + s.name)
+	}
+	v.speak("en")
+}
+
+// TestShotsEvery takes pictures of the states of the page in windows of every kind,
+// light and dark, in English and Turkish: to look at, not for docs/web.
+func TestShotsEvery(t *testing.T) {
 	testenv.Long(t)
 	if *shots == "" {
 		t.Skip("no -shots")
 	}
-	url, _ := hosted(t, built(t), "")
-	for kind, tab := range map[string]context.Context{"first": tab(t, "about:blank"), "no-gpu": bareTab(t)} {
-		v := visitIn(t, tab, url+"#")
-		take := taker(v)
-		v.screen(1440, 940, 1, false, "light")
-		v.open("", "")
-		v.recording()
-		v.wait("the GPU, or what to do", time.Minute, `document.body.dataset.ready === 'true' || !document.getElementById('nogpu').hidden`)
-		take("desktop-" + kind)
-		v.screen(390, 844, 2, true, "dark")
-		take("phone-" + kind)
+	bare, _ := hosted(t, built(t), "")
+	v := visitIn(t, bareTab(t), bare+"#")
+	v.open("", "")
+	v.recording()
+	v.wait("what to do", time.Minute, `!document.getElementById('nogpu').hidden`)
+	v.everywhere("no-gpu")
+
+	v = newSite(t)
+	v.open("", "")
+	v.recording()
+	v.wait("an estimate", 3*time.Minute, `document.getElementById('estimate').textContent !== ''`)
+	v.everywhere("first")
+	v.click("#demo")
+	v.wait("a tile", 5*time.Minute, `/tile [2-9]|frame /.test(document.getElementById('progress-text').textContent)`)
+	v.everywhere("running")
+	v.ended("done", 15*time.Minute)
+	v.everywhere("done")
+	for _, view := range []string{"compare", "difference"} {
+		v.click("input[name=view][value=" + view + "]")
+		v.everywhere(view)
 	}
+	v.click("#exact")
+	v.wait("the second job", 15*time.Minute, `document.getElementById('caption').textContent.includes('against')`)
+	v.everywhere("exact")
+	_, file := latentFile(t, "clip.npy", 16, 6, 5, 7)
+	v.picks(file)
+	v.ready()
+	v.everywhere("own-latent")
+	v.pick("model-file", kl(t, "sd_vae.safetensors", synthetic.KLConfig{Quant: true, Latent: 4}))
+	v.notice()
+	v.everywhere("misfit")
+	v.pick("input-file", copyOf(t, "cut.npy"))
+	v.notice()
+	v.everywhere("error")
 }
