@@ -162,7 +162,7 @@ export class Engine {
   /**
    * What a latent file holds, for planning.
    * @param {From} from
-   * @param {Options} [options] of which independent and packed count
+   * @param {Options} [options] of which independent, packed and layout count
    * @returns {Promise<import('./protocol.js').LatentInfo>}
    */
   async inspect(from, options = {}) {

@@ -20,7 +20,7 @@
 //   open    {id, source, precision, force?}     result: Model; force takes a file that `flat` is said of
 //   measure {id}                                result: Speed, in the open checkpoint's precision
 //   plan    {id, options}                       result: Plan
-//   inspect {id, source, options?}              result: LatentInfo; of the options `independent`, `scale`, `as` and `packed` count
+//   inspect {id, source, options?}              result: LatentInfo; of the options `independent`, `scale`, `as`, `packed` and `layout` count
 //   decode  {id, source, preview?, options}     events: JobEvent; result: Done. preview: source of a tiny autoencoder for `preview` events
 //   encode  {id, clip, options}                 the same
 //   roundtrip {id, clip, options}               the same
@@ -222,6 +222,7 @@ export const inFlight = 4;
  * @property {'pipeline'|'none'} [scale] what numbers the latent holds; default as its file says, else pipeline, for ComfyUI's .latent
  *   of Wan and Qwen-Image none, which is also what is written there
  * @property {string} [packed] width x height in pixels of a latent of packed tokens, [B, N, 4C]
+ * @property {string} [layout] order of a latent's dimensions such as FCHW, where its shape can be read in two ways
  * @property {boolean} [sample] encode: draw from the distribution; default its mean
  * @property {number} [seed] of sample
  * @property {'.safetensors'|'.latent'|'.npy'} [format] of the latent that encode makes; default .safetensors

@@ -6,7 +6,7 @@ import { at } from './dom.js';
 /** @import {Kind, Model, Options, Tiling} from './protocol.js' */
 
 /**
- * @typedef {{tile: string, overlap: string, tiling: 'auto'|Tiling, as: 'auto'|Kind, packed: string, frames: 'auto'|'clip'|'pictures', precision: 'auto'|'f32'|'f16',
+ * @typedef {{tile: string, overlap: string, tiling: 'auto'|Tiling, as: 'auto'|Kind, packed: string, layout: string, frames: 'auto'|'clip'|'pictures', precision: 'auto'|'f32'|'f16',
  *   memory: string, format: '.safetensors'|'.latent'|'.npy'}} Choices memory in MiB
  */
 
@@ -27,7 +27,7 @@ export function share(addresses) {
 
 /** @type {Choices} */
 const defaults = {
-  tile: 'recommended', overlap: 'recommended', tiling: 'auto', as: 'auto', packed: '', frames: 'auto', precision: 'auto', memory: '0', format: '.safetensors',
+  tile: 'recommended', overlap: 'recommended', tiling: 'auto', as: 'auto', packed: '', layout: 'auto', frames: 'auto', precision: 'auto', memory: '0', format: '.safetensors',
 };
 
 /** What is chosen; also while a job runs and the fields are disabled, when FormData has nothing. @returns {Choices} */
@@ -56,7 +56,7 @@ export function options(recommended, model, chosen) {
   const overlap = own ? String(Math.min(Number(best.overlap), half(tile))) : c.overlap;
   return {
     tile, overlap: tile === 'off' ? '0' : overlap, tiling, as: model?.kinds.find((name) => name === c.as), memory: Number(c.memory) * 2 ** 20, format: c.format,
-    packed: acceptable.packed.test(c.packed) ? c.packed : undefined,
+    packed: acceptable.packed.test(c.packed) ? c.packed : undefined, layout: c.layout === 'auto' ? undefined : c.layout,
     shrink: c.tile === 'recommended' && tiling !== 'diffusers',
     independent: c.frames === 'auto' ? undefined : c.frames === 'pictures',
   };
@@ -154,7 +154,7 @@ export function readLink(recommended) {
 /** What a link may set; the engine checks the rest. */
 const acceptable = {
   tile: /^(off|auto|\d{2,4}(x\d{2,4})?)$/, overlap: /^\d{1,3}(x\d{1,3})?$/, tiling: /^(feather|exact|diffusers)$/,
-  packed: /^\d{1,5}x\d{1,5}$/, as: /^(cogvideox-5b|cogvideox-2b|sd|sdxl|playground|flux|sd3|sd-x4|taew2_1|taehv|taecvx|taeos1_3|lighttaew2_1|taew2_2|lighttaew2_2|taehv1_5|lighttaehy1_5|taeh3|taeltx_2|taeltx2_3)$/,
+  packed: /^\d{1,5}x\d{1,5}$/, layout: /^[BCFHMW]{3,5}$/, as: /^(cogvideox-5b|cogvideox-2b|sd|sdxl|playground|flux|sd3|sd-x4|taew2_1|taehv|taecvx|taeos1_3|lighttaew2_1|taew2_2|lighttaew2_2|taehv1_5|lighttaehy1_5|taeh3|taeltx_2|taeltx2_3)$/,
   frames: /^(clip|pictures)$/, precision: /^(auto|f32|f16)$/, memory: /^\d{1,6}$/, format: /^\.(latent|npy)$/,
 };
 

@@ -119,15 +119,15 @@ export class Workbench {
   /**
    * What a task's input is.
    * @param {Task} task
-   * @param {Options} options of which independent, packed and as count
+   * @param {Options} options of which independent, packed, layout and as count
    * @returns {Promise<Size>}
    */
-  size(task, { independent, packed, as }) {
+  size(task, { independent, packed, layout, as }) {
     const latent = task === 'decode';
-    const key = `${latent} ${independent} ${packed} ${as}`;
+    const key = `${latent} ${independent} ${packed} ${layout} ${as}`;
     let size = this.#sizes.get(key);
     if (!size) {
-      size = this.#measure(latent, { independent, packed, as });
+      size = this.#measure(latent, { independent, packed, layout, as });
       this.#sizes.set(key, size);
       size.catch(() => this.#sizes.delete(key));
     }

@@ -224,10 +224,11 @@ func (t *task) decode(c vae.Config, want job.Choices) (work func() (frames int, 
 	}, nil
 }
 
-// warn sends warnings, without the flag that chooses a model: the page has a setting.
+// warn sends warnings, without flags that choose: the page has settings.
 func (t *task) warn(texts []string) error {
 	for _, w := range texts {
 		w = strings.TrimSuffix(w, t.model.Config.Hint())
+		w = strings.Replace(w, "--layout decides", "choose under “Latent dimensions”", 1)
 		if err := t.s.send(warningEvent{about("warning", t.r.ID), quote.Message(w)}, nil); err != nil {
 			return err
 		}

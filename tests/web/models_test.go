@@ -132,3 +132,30 @@ func TestPackedLatent(t *testing.T) {
 	v.ready()
 	assert.Equal(t, "latent, picture of 48 × 32 pixels", v.text("input-facts"))
 }
+
+// TestLatentDimensions: a latent whose shape can be read in two ways is read as pictures
+// with a warning, and as a clip where the page's setting says that frames come first.
+func TestLatentDimensions(t *testing.T) {
+	testenv.Long(t)
+	t.Parallel()
+	v := small(t)
+	text := "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 16, 2, 3), }"
+	text += strings.Repeat(" ", 117-len(text)) + "\n"
+	path := filepath.Join(t.TempDir(), "frames.npy")
+	data := append([]byte("\x93NUMPY\x01\x00\x76\x00"), text...)
+	for i := range 3 * 16 * 2 * 3 {
+		data = binary.LittleEndian.AppendUint32(data, math.Float32bits(float32(2*math.Sin(float64(i)))))
+	}
+	require.NoError(t, os.WriteFile(path, data, 0o666))
+	v.picks(path)
+	assert.Equal(t, "latent, 3 pictures of 24 × 16 pixels", v.text("input-facts"))
+	v.run()
+	assert.Equal(t, "warning", v.notice())
+	assert.Equal(t, "frames.npy: shape [3 16 2 3] is read as BCHW, 3 pictures, but could be FCHW: choose under “Latent dimensions”", v.text("notice-title"))
+	v.set("layout", "FCHW")
+	v.ready()
+	assert.Equal(t, "latent, 9 frames of 24 × 16 pixels", v.text("input-facts"))
+	assert.Contains(t, eval[string](t, v.tab, `location.hash`), "layout=FCHW")
+	v.run()
+	assert.True(t, eval[bool](t, v.tab, `document.getElementById('notice').hidden`), "what was chosen is doubted")
+}

@@ -227,6 +227,8 @@ export default {
   'settings.as.taeltx_2': 'TAEHV for LTX-2',
   'settings.as.taeltx2_3': 'TAEHV for LTX-2.3',
   'settings.packed': 'Packed latent, pixels',
+  'settings.layout': 'Latent dimensions',
+  'settings.layout.auto': 'Automatic',
   'settings.frames': 'Frames are',
   'settings.frames.auto': 'Automatic',
   'settings.frames.clip': 'A clip',

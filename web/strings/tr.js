@@ -228,6 +228,8 @@ export default {
   'settings.as.taeltx_2': 'LTX-2 için TAEHV',
   'settings.as.taeltx2_3': 'LTX-2.3 için TAEHV',
   'settings.packed': 'Paketlenmiş latent, piksel',
+  'settings.layout': 'Latent boyutları',
+  'settings.layout.auto': 'Otomatik',
   'settings.frames': 'Kareler',
   'settings.frames.auto': 'Otomatik',
   'settings.frames.clip': 'Bir klip',
