@@ -139,7 +139,7 @@ func TestLongListsEnd(t *testing.T) {
 		all = append(all, tensor{fmt.Sprintf("encoder.unknown.%0100d", i), []int{1}, []float32{1}})
 	}
 	for _, tensors := range [][]tensor{all, all[len(all)-20_000:]} {
-		o := tessera(t, "info", writeTensors(t, filepath.Join(t.TempDir(), "long.safetensors"), f.Metadata(), tensors...))
+		o := tessera(t, "info", "--verbose", writeTensors(t, filepath.Join(t.TempDir(), "long.safetensors"), f.Metadata(), tensors...))
 		require.Equal(t, job.ExitInput, o.code)
 		harmless(t, o)
 		require.Contains(t, o.stderr, "and 19992 more")

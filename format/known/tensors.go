@@ -100,11 +100,21 @@ func begins(name, part, like string) bool {
 		return like != "" && strings.Contains(name, part)
 	}
 	first, rest, _ := strings.Cut(part, "*")
+	if name == "" {
+		return false
+	}
 	if after, ok := strings.CutPrefix(name, first); ok {
 		return strings.Contains(after, rest)
 	}
-	_, after, ok := strings.Cut(name, "."+first)
-	return ok && strings.Contains(after, rest)
+	for at := 1; ; at++ { // names may be many: no string is made for one
+		i := strings.Index(name[at:], first)
+		if i < 0 {
+			return false
+		}
+		if at += i; name[at-1] == '.' {
+			return strings.Contains(name[at+len(first):], rest)
+		}
+	}
 }
 
 // shaped tells whether a tensor has the shape of the kind's.
