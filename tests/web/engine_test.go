@@ -240,7 +240,7 @@ func checkFailures(t *testing.T, page context.Context, file []byte, tiles map[st
 	for _, c := range []struct {
 		name, data, want string
 	}{
-		{"a.safetensors", "GIF89a is no model", "not a safetensors file"},
+		{"a.safetensors", "GIF89a is no model", "is a picture"},
 		{"a.safetensors", "PK\x03\x04 a zip file that is no model", "the zip has no end record"},
 		{"b.safetensors", "", "0 bytes"},
 		{"c.safetensors", "\x02\x00\x00\x00\x00\x00\x00\x00{}", "not a VAE"},
