@@ -43,6 +43,7 @@ type shader struct {
 	grid   func(h *shader, e extent) [3]uint32
 
 	sizes []constant                             // others of its text
+	depth int                                    // terms that it adds up at a time, of those that have WHOLE; 0 is others
 	fit   func(h *shader, info gpu.Info) *shader // the shader with the sizes of an adapter; nil is as it is here
 
 	relu     bool // what it stores is not below zero
@@ -93,6 +94,13 @@ func (h *shader) forAdapter(info gpu.Info) *shader {
 		return h
 	}
 	return h.fit(h, info)
+}
+
+// setWhole says to a shader whether what it adds up is a multiple of what it does at a time.
+func (h *shader) setWhole(values constants, terms int) {
+	if h.depth > 0 {
+		values["WHOLE"] = flag(terms%h.depth == 0)
+	}
 }
 
 // cover is the grid of workgroups that makes e.
