@@ -69,7 +69,7 @@ func TestWinogradRowsAreExact(t *testing.T) {
 			require.NoError(t, err)
 			b, err := singles.PlanDecode(t.Context(), 1, 16, 17, DecodeOptions{})
 			require.NoError(t, err)
-			if strings.HasPrefix(dev.Info().Name, "llvmpipe") {
+			if len(wgsl.Kernels("conv3d_winograd_rows", wgsl.F32, dev.Info())) > 1 {
 				require.Less(t, a.Cost.MACs, b.Cost.MACs)
 			}
 			closeTo(t, decodeAll(t, lines, z, DecodeOptions{}), decodeAll(t, singles, z, DecodeOptions{}), 1e-9, "decoded with four pixels together and one by one")

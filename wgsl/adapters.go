@@ -10,6 +10,7 @@ import (
 // What the table's rows ask of an adapter: what it must have to run a kernel (needs), and
 // where a kernel is quicker than those in front of it (better). Each says what it relies
 // on, and where that was measured. Nothing else looks at names of adapters and drivers.
+// What sizes of subgroup matrices ask for stands with them (cards_matrix.go).
 
 // subgroupsOf8 says whether an adapter's subgroups are of eight, as those of a processor
 // that computes with vectors of 256 bits. There loads of vec4s from where each
@@ -62,14 +63,3 @@ func isAMD(info gpu.Info) bool { return info.Vendor == "amd" }
 // computesF16 says whether an adapter has arithmetic of halves. Drivers for processors, which list
 // it, compute it in f32, and compile for seconds.
 func computesF16(info gpu.Info) bool { return info.F16 && !onProcessor(info) }
-
-// hasMatrices says whether it has subgroup matrices of a layout that is known (cards_matrix.go).
-func hasMatrices(info gpu.Info) bool { return layoutOf(info) != nil }
-
-// hasRoom says whether it has them, and workgroups as large as what is made of the layout.
-func hasRoom(made func(layout) layout) func(info gpu.Info) bool {
-	return func(info gpu.Info) bool {
-		l := made(layoutFor(info))
-		return hasMatrices(info) && info.Limits.MaxInvocations >= l.workgroup()
-	}
-}

@@ -43,13 +43,25 @@ func TestAllTexts(t *testing.T) {
 	}
 }
 
-// forms are a shader for each number of blocks and pixels, and each layout of matrices.
+// matrices are the sizes of cards' and lavapipe's subgroup matrices, m x n x k, and of the
+// largest subgroup.
+var matrices = [][4]int{{16, 8, 16, 32}, {16, 16, 16, 32}, {16, 16, 16, 64}, {8, 8, 8, 32}, {8, 8, 8, 8}}
+
+// able is an adapter with matrices of a size.
+func able(m, n, k, subgroup int) gpu.Info {
+	return gpu.Info{
+		Name: "able", F16: true, Subgroups: true, SubgroupMin: min(32, subgroup), SubgroupMax: subgroup,
+		Matrices: []gpu.Matrix{{M: m, N: n, K: k, In: "f16", Out: "f16"}, {M: m, N: n, K: k, In: "f16", Out: "f32"}},
+		Limits:   gpu.Limits{MaxWorkgroupMemory: 48 << 10, MaxInvocations: 512},
+	}
+}
+
+// forms are a shader for each number of blocks and pixels, and each size of matrices.
 func forms(h *shader) map[string]*shader {
 	all := map[string]*shader{}
 	if h.fit != nil {
-		for _, l := range layouts {
-			info := gpu.Info{F16: true, Subgroups: true, SubgroupMax: l.subgroup, Limits: gpu.Limits{MaxWorkgroupMemory: l.memory}, Matrices: []gpu.Matrix{{M: l.m, N: l.n, K: l.k, In: "f16", Out: "f32"}}}
-			all[fmt.Sprintf("%dx%dx%d of %d", l.m, l.n, l.k, l.subgroup)] = h.fit(h, info)
+		for _, m := range matrices {
+			all[fmt.Sprintf("%dx%dx%d of %d", m[0], m[1], m[2], m[3])] = h.fit(h, able(m[0], m[1], m[2], m[3]))
 		}
 		return all
 	}

@@ -4,6 +4,11 @@ import (
 	"tessera/gpu"
 )
 
+const (
+	matrixDepth = 16 // input channels of a product of matrices
+	matrixBlock = 64 // output channels of a workgroup that makes these
+)
+
 // rows16x64 is what conv3d's and conv_up's read, and rows16x128 those of conv3d_strided and pointwise:
 // for each output 16 inputs, as a product of matrices takes them without turning them.
 var (
@@ -56,6 +61,19 @@ func layoutOf(info gpu.Info) *layout {
 	return nil
 }
 
+// hasRoom says whether an adapter has matrices of a layout that is known, and workgroups as
+// large as what is made of it.
+func hasRoom(made func(layout) layout) func(info gpu.Info) bool {
+	return func(info gpu.Info) bool {
+		l := layoutOf(info)
+		if l == nil {
+			return false
+		}
+		made := made(*l)
+		return info.Limits.MaxInvocations >= made.workgroup()
+	}
+}
+
 // workgroup is its invocations.
 func (l *layout) workgroup() int { return l.subgroup * l.down * l.across }
 
@@ -69,6 +87,7 @@ func (h *shader) fitted(l *layout) *shader {
 	fit := *h
 	fit.wg = l.workgroup()
 	fit.pixels = l.m
+	fit.depth = matrixDepth * depthSteps
 	fit.sizes = l.sizes()
 	return &fit
 }
@@ -161,14 +180,6 @@ func valuesMatrices(h *shader, info gpu.Info) *shader {
 	fit := flatMatrices(h, layoutFor(info).forValues())
 	fit.sizes = append(fit.sizes, constant{"TURNS", depthSteps * matrixDepth / 4 * h.block / 4 / fit.wg})
 	return fit
-}
-
-// setWhole says to a shader of matrices that what it adds up is a multiple of what it
-// fetches at a time.
-func (h *shader) setWhole(values constants, terms int) {
-	if h.fit != nil {
-		values["WHOLE"] = flag(terms%(matrixDepth*depthSteps) == 0)
-	}
 }
 
 // flatGrid covers pixels, all rows as one, with workgroups of all that their sums are of.

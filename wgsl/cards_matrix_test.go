@@ -14,15 +14,6 @@ import (
 	"tessera/gpu/gputest"
 )
 
-// able is an adapter with matrices of a size.
-func able(m, n, k, subgroup int) gpu.Info {
-	return gpu.Info{
-		Name: "able", F16: true, Subgroups: true, SubgroupMin: min(32, subgroup), SubgroupMax: subgroup,
-		Matrices: []gpu.Matrix{{M: m, N: n, K: k, In: "f16", Out: "f16"}, {M: m, N: n, K: k, In: "f16", Out: "f32"}},
-		Limits:   gpu.Limits{MaxWorkgroupMemory: 48 << 10, MaxInvocations: 512},
-	}
-}
-
 // The matrix kernels are for halves on adapters that have matrices of them with
 // sums in f32. A choice of them is one for every set of such an adapter: those
 // that store f32 go on with the first, and so do weights that they can't take.
@@ -86,6 +77,7 @@ func TestLayouts(t *testing.T) {
 	for _, l := range layouts {
 		info := able(l.m, l.n, l.k, l.subgroup)
 		require.Equal(t, l, *layoutOf(info))
+		require.Contains(t, matrices, [4]int{l.m, l.n, l.k, l.subgroup}, "TestAllTexts has a text for each")
 		assert.Equal(t, matrixBlock, l.across*l.columns*l.n, "%+v", l)
 		assert.Zero(t, matrixDepth%l.k, "%+v", l)
 		scores, values := row(t, "attention", "matrix").shaders[0], row(t, "attention", "matrix").shaders[2]
@@ -124,14 +116,6 @@ func TestValuesForManyQueries(t *testing.T) {
 		h := row(t, "attention", "matrix").shaders[2].forAdapter(able(l.m, l.n, l.k, l.subgroup))
 		assert.Equal(t, 256, h.count("DOWN")*h.count("ROWS")*l.m, "%+v", l)
 	}
-}
-
-// What stands between #unroll and #end is repeated, blocks in blocks too.
-func TestUnroll(t *testing.T) {
-	h := &shader{sizes: []constant{{"ROWS", 2}, {"COLUMNS", 2}, {"NONE", 0}}}
-	got := h.unroll("a\n#unroll r ROWS\nb{r}\n#unroll c COLUMNS\nc{r}{c}\n#end\nd\n#end\n#unroll n NONE\ne\n#end\n#unroll k 3\n{k}\n#end\nf{x}\n")
-	require.Equal(t, "a\nb0\nc00\nc01\nd\nb1\nc10\nc11\nd\n0\n1\n2\nf{x}\n", got)
-	require.Panics(t, func() { h.unroll("#unroll o OTHER\n#end\n") })
 }
 
 // sharedBytes is what a matrix kernel declares in workgroup memory.

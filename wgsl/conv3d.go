@@ -190,9 +190,7 @@ func (s *Set) Conv3D(b *gpu.Batch, label string, c Conv3D) {
 	in.skip(c.Later, c.KT)
 	y, yAt := c.Y.Frames(c.T, c.N)
 	e := extent{H: c.Y.H, W: c.Y.W, C4: c.Y.C4(), N: c.N}
-	if h.vertical {
-		h, e = h.inColumns(e, c.Y.C)
-	}
+	h, e = h.suitedTo(e, c.Y.C)
 	macs := int64(c.N) * int64(c.rows(top, scale*x.H)) * int64(c.Y.W) * int64(c.Y.C) * int64(x.C) * 3 * int64(len(c.Taps))
 	values := constants{"KT": float64(len(c.Taps)), "SCALE": float64(scale)}
 	h.setWhole(values, x.C)

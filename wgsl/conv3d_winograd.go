@@ -52,6 +52,29 @@ func (s *Set) UsesWinograd(p *Packing, shape Shape) bool {
 	return shape.KT == 3 && *p == *winograd4x8 && s.find(classOf(operation, shape), nil).packing == winograd4x8
 }
 
+// WinogradFrames is how many of n frames Conv3DWinograd makes together, with a weight that UsesWinograd
+// has: four, where its kernel does and n is a multiple of it, or two. With halves it is two,
+// since six products of rounded weights have too large an error.
+func (s *Set) WinogradFrames(shape Shape, n int) int {
+	if s.Elem == F32 && n%4 == 0 && s.find(classOf("conv3d_winograd", shape), nil).transform != nil {
+		return 4
+	}
+	return 2
+}
+
+// WinogradSums is the bytes of Conv3DWinograd.Sums for o outputs of frames like x, made `of` by
+// `of`; 0 where its kernel takes none.
+func (s *Set) WinogradSums(o int, x *Tensor, of int) int64 {
+	k := s.find(classOf("conv3d_winograd", Shape{O: o, I: x.C, KS: 3}), nil)
+	if k.transform == nil {
+		return 0
+	}
+	return k.transform.bytes(&k.shaders[0], o, x.H, sumsRow(x, of))
+}
+
+// sumsRow is the bytes of a row of the sums for so many frames.
+func sumsRow(x *Tensor, of int) int64 { return int64(x.W) * int64(x.C4()) * int64(of+2) * 16 }
+
 // Winograd are choices by which an adapter makes frames in pairs, and pixels of a row four
 // by four where it has kernels for that, or does not, and the others of c, which may leave
 // both to the plain kernel all the same.
@@ -106,7 +129,8 @@ func (s *Set) Conv3DWinograd(b *gpu.Batch, label string, c Conv3DWinograd) {
 	}
 	x := c.Taps[0].X
 	class := classOf("conv3d_winograd", Shape{O: c.Y.C, I: x.C, KS: 3})
-	if s.winogradTransformed(b, label, class, &c) {
+	if k := s.kernel(label, class, c.Packing); k.transform != nil {
+		k.transform.frames(s, b, label, class, k, &c)
 		return
 	}
 	if of != 2 {

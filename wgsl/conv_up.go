@@ -81,9 +81,7 @@ func (s *Set) ConvUp(b *gpu.Batch, label string, c ConvUp) {
 	y, yAt := c.Y.Frames(c.T, c.N*c.Phases)
 	blocks := pad8(c.Y.C) / h.block
 	e := extent{H: (c.Y.H + 1) / 2, W: (c.Y.W + 1) / 2, N: c.N}
-	if h.vertical {
-		h, e = h.inColumns(e, c.Y.C)
-	}
+	h, e = h.suitedTo(e, c.Y.C)
 	e.C4 = c.Phases * h.parities(blocks)
 	macs := int64(c.N*c.Phases) * int64(c.rows(x.H)) * int64(c.Y.W) * int64(c.Y.C) * int64(x.C) * 2 * int64(len(c.Taps))
 	values := constants{"KT": float64(len(c.Taps))}

@@ -23,7 +23,8 @@ type Variant struct {
 	Name, Old, New string
 	WG, Pixels     int
 	Stride, Blocks int
-	Better         bool // it goes before those in front of it
+	Text           string // whole, in place of the plain one's
+	Better         bool   // it goes before those in front of it
 }
 
 // WithVariants is NewSet with tables in which conv3d has these kernels alone; the
@@ -40,10 +41,8 @@ func WithVariants(t *testing.T, variants ...Variant) Sets {
 	all[at].kernels = nil
 	for _, v := range variants {
 		file, text := "plain/conv3d_test_"+v.Name, string(whole)
-		if v.Blocks > 0 { // the plain one has no blocks
-			main, err := fs.ReadFile(embedded, "processors/conv3d_main.wgsl")
-			require.NoError(t, err)
-			text = "#import tile\n#import elem\n#import weight\n#import conv3d_params\n#import processors/weights_invocation\n#import processors/multiply_loops\n#import processors/load_row_unrolled\n" + string(main)
+		if v.Text != "" {
+			text = v.Text
 		}
 		require.Contains(t, text, v.Old)
 		added[file+".wgsl"] = &fstest.MapFile{Data: []byte(strings.Replace(text, v.Old, v.New, 1))}

@@ -17,17 +17,27 @@ type table struct {
 
 // kernel is one way to compute an operation.
 type kernel struct {
-	name    string              // in Choices and messages
-	shaders []shader            // run one after the other
-	packing *Packing            // of its weights; nil where it has none
-	takes   func(Shape) bool    // weights that are packed for it; nil is all. Else no other kernel shares its packing
-	inputs8 bool                // inputs are a multiple of eight; the same
-	needs   func(gpu.Info) bool // adapters that can run it; nil is all
-	onlyF16 bool                // it is for activations stored as F16 alone
-	better  func(gpu.Info) bool // adapters on which it goes before those in front of it; nil is none
-	first   string              // what these are
-	gain    string              // by how much it is quicker there, or where it was chosen,
-	page    string              // as docs/benchmarks/PAGE.md has it
+	name      string              // in Choices and messages
+	shaders   []shader            // run one after the other
+	transform *transform          // how it makes frames by all of them; nil where one shader does all of Winograd's
+	packing   *Packing            // of its weights; nil where it has none
+	takes     func(Shape) bool    // weights that are packed for it; nil is all. Else no other kernel shares its packing
+	inputs8   bool                // inputs are a multiple of eight; the same
+	needs     func(gpu.Info) bool // adapters that can run it; nil is all
+	onlyF16   bool                // it is for activations stored as F16 alone
+	better    func(gpu.Info) bool // adapters on which it goes before those in front of it; nil is none
+	first     string              // what these are
+	gain      string              // by how much it is quicker there, or where it was chosen,
+	page      string              // as docs/benchmarks/PAGE.md has it
+}
+
+// transform records convolutions by a kernel whose input transform is a pass of its own: its
+// sums lie in memory, of which bytes says how many for frames so high, whose rows have so
+// many, and are multiplied with by the kernel's first shader.
+type transform struct {
+	bytes  func(h *shader, outputs, high int, row int64) int64
+	frames func(s *Set, b *gpu.Batch, label, class string, k *kernel, c *Conv3DWinograd)
+	rows   func(s *Set, b *gpu.Batch, label, class string, k *kernel, c *Conv3DWinogradRows)
 }
 
 // shader is a .wgsl file and the sizes of its tile. They stand here alone: the
@@ -43,12 +53,13 @@ type shader struct {
 	grid   func(h *shader, e extent) [3]uint32
 
 	sizes []constant                             // others of its text
+	depth int                                    // terms that it adds up at a time, of those that have WHOLE; 0 is others
 	fit   func(h *shader, info gpu.Info) *shader // the shader with the sizes of an adapter; nil is as it is here
+	suit  suit                                   // the same for what it makes
 
 	relu     bool // what it stores is not below zero
 	leaky    bool // but a fifth of it, with relu
 	words    bool // halves of activations are read as the words they lie in
-	vertical bool // pixels are of a column, as inColumns has them
 	subgroup int  // invocations of a subgroup that load a block's weights once, for which they stay together
 }
 
@@ -93,6 +104,25 @@ func (h *shader) forAdapter(info gpu.Info) *shader {
 		return h
 	}
 	return h.fit(h, info)
+}
+
+// suit is a shader for what e counts in pixels, of so many channels, and e as its grid
+// covers it.
+type suit func(h *shader, e extent, channels int) (*shader, extent)
+
+// suitedTo is the shader for what it makes.
+func (h *shader) suitedTo(e extent, channels int) (*shader, extent) {
+	if h.suit == nil {
+		return h, e
+	}
+	return h.suit(h, e, channels)
+}
+
+// setWhole says to a shader whether what it adds up is a multiple of what it does at a time.
+func (h *shader) setWhole(values constants, terms int) {
+	if h.depth > 0 {
+		values["WHOLE"] = flag(terms%h.depth == 0)
+	}
 }
 
 // cover is the grid of workgroups that makes e.

@@ -72,7 +72,7 @@ var tables = []table{
 	}, {
 		name: "columns", packing: blocks4x8, needs: mesaFrom26Of8, better: mesaFrom26Of8,
 		first: "Mesa 26 on processors", gain: "1.2 to 1.3 times plain in blocks, 1.5 in f16", page: "2026-11-22-shares",
-		shaders: []shader{{file: "processors/conv3d_columns", taps: 3, wg: 8, pixels: 16, block: 8, blocks: 1, words: true, vertical: true, grid: columnGrid, sizes: threeFrames}},
+		shaders: []shader{{file: "processors/conv3d_columns", taps: 3, wg: 8, pixels: 16, block: 8, blocks: 1, words: true, suit: (*shader).inColumns, grid: columnGrid, sizes: threeFrames}},
 	}, {
 		name: "f16", packing: blocks4x8, onlyF16: true, needs: computesF16,
 		gain: "by trial: 0.73 instructions a multiply-add on AMD, plain 1.25", page: "isa",
@@ -105,7 +105,7 @@ var tables = []table{
 	}, {
 		name: "columns", packing: blocks4x8, needs: mesaFrom26Of8, better: mesaFrom26Of8,
 		first: "Mesa 26 on processors", gain: "1.3 times plain in blocks", page: "2026-11-22-shares",
-		shaders: []shader{{file: "processors/conv3d_columns", taps: 3, stride: 2, wg: 8, pixels: 8, block: 8, blocks: 2, words: true, vertical: true, grid: columnGrid, sizes: threeFrames}},
+		shaders: []shader{{file: "processors/conv3d_columns", taps: 3, stride: 2, wg: 8, pixels: 8, block: 8, blocks: 2, words: true, suit: (*shader).inColumns, grid: columnGrid, sizes: threeFrames}},
 	}, {
 		name: "f16", packing: blocks4x8, onlyF16: true, needs: computesF16,
 		gain: "by trial: 0.83 instructions a multiply-add on AMD, plain 1.44", page: "isa",
@@ -124,17 +124,17 @@ var tables = []table{
 		name: "plain", packing: blocks4x8,
 		shaders: []shader{{file: "plain/conv3d", taps: 3, wg: 64, pixels: 8, block: 8, grid: segmentGrid}},
 	}, { // the products, the sums
-		name: "transformed", packing: winograd4x8, needs: subgroupsOf8, better: mesaBefore26,
+		name: "transformed", packing: winograd4x8, transform: &transformed, needs: subgroupsOf8, better: mesaBefore26,
 		first: "Mesa 25 on processors", gain: "with 16,384 pixels and 64 channels or more", page: "2026-11-25-fours",
 		shaders: []shader{
 			{file: "processors/conv3d_winograd_rows", taps: 3, wg: 64, pixels: 16, block: 8, blocks: 2, grid: segmentGrid, subgroup: 8},
 			{file: "processors/winograd_inputs_rows", wg: 64, grid: rowGrid},
 		},
 	}, {
-		name: "columns", packing: winograd4x8, needs: mesaFrom26Of8, better: mesaFrom26Of8,
+		name: "columns", packing: winograd4x8, transform: &transformed, needs: mesaFrom26Of8, better: mesaFrom26Of8,
 		first: "Mesa 26 on processors", gain: "1.33 times conv3d, with 1024 pixels and 64 channels or more", page: "2026-11-25-fours",
 		shaders: []shader{
-			{file: "processors/conv3d_winograd_rows_columns", taps: 3, wg: 8, pixels: 16, block: 8, blocks: 1, words: true, vertical: true, grid: columnGrid},
+			{file: "processors/conv3d_winograd_rows_columns", taps: 3, wg: 8, pixels: 16, block: 8, blocks: 1, words: true, suit: (*shader).inColumns, grid: columnGrid},
 			{file: "processors/winograd_inputs_rows", wg: 64, grid: rowGrid},
 		},
 	}}},
@@ -154,23 +154,21 @@ var tables = []table{
 		name: "cooperative4", packing: winograd4x8, needs: subgroupsOf4, better: subgroupsOf4,
 		first: "SwiftShader", gain: "1.4 times fused", page: "2026-11-23-swiftshader",
 		shaders: []shader{{file: "processors/conv3d_winograd_cooperative4", taps: 3, wg: 16, pixels: 16, block: 8, blocks: 2, grid: segmentGrid, subgroup: 4}},
-	}, { // the products, input transforms of F(2,3) and F(4,3), weights of F(4,3)
-		name: "transformed", packing: winograd4x8, needs: subgroupsOf8, better: subgroupsOf8,
+	}, { // the products, input transforms of F(2,3) and F(4,3)
+		name: "transformed", packing: winograd4x8, transform: &transformed, needs: subgroupsOf8, better: subgroupsOf8,
 		first: "Mesa 25 on processors", gain: "1.4 to 2.1 times fused", page: "2026-11-23-sums-ahead",
 		shaders: []shader{
 			{file: "processors/conv3d_winograd_transformed", taps: 3, wg: 64, pixels: 8, block: 8, blocks: 2, grid: segmentGrid, subgroup: 8},
 			{file: "processors/winograd_inputs", wg: 64, grid: rowGrid},
 			{file: "processors/winograd_inputs_4", wg: 64, grid: rowGrid},
-			winogradWeights4,
 		},
 	}, {
-		name: "columns", packing: winograd4x8, needs: mesaFrom26Of8, better: mesaFrom26Of8,
+		name: "columns", packing: winograd4x8, transform: &transformed, needs: mesaFrom26Of8, better: mesaFrom26Of8,
 		first: "Mesa 26 on processors", gain: "1.5 to 1.6 times transformed", page: "2026-11-23-sums-ahead",
 		shaders: []shader{
-			{file: "processors/conv3d_winograd_columns", taps: 3, wg: 8, pixels: 16, block: 8, blocks: 1, words: true, vertical: true, grid: columnGrid, sizes: oneFrame},
+			{file: "processors/conv3d_winograd_columns", taps: 3, wg: 8, pixels: 16, block: 8, blocks: 1, words: true, suit: (*shader).inColumns, grid: columnGrid, sizes: oneFrame},
 			{file: "processors/winograd_inputs", wg: 64, grid: rowGrid},
 			{file: "processors/winograd_inputs_4", wg: 64, grid: rowGrid},
-			winogradWeights4,
 		},
 	}}},
 
@@ -187,11 +185,11 @@ var tables = []table{
 	}, {
 		name: "columns", packing: blocks4x8, needs: mesaFrom26Of8, better: mesaFrom26Of8,
 		first: "Mesa 26 on processors", gain: "1.3 times plain with F(2,3) in time", page: "2026-11-24-enlarging",
-		shaders: []shader{{file: "processors/conv_up_columns", taps: 2, wg: 8, pixels: 8, block: 8, blocks: 2, words: true, vertical: true, grid: columnGrid, sizes: threeFrames}},
+		shaders: []shader{{file: "processors/conv_up_columns", taps: 2, wg: 8, pixels: 8, block: 8, blocks: 2, words: true, suit: (*shader).inColumns, grid: columnGrid, sizes: threeFrames}},
 	}, {
 		name: "columns_cooperative", packing: blocks4x8, needs: subgroupsOf8, better: mesaBefore26,
 		first: "Mesa 25 on processors", gain: "1.2 to 1.4 times cooperative loads in rows", page: "2026-11-24-enlarging",
-		shaders: []shader{{file: "processors/conv_up_columns_cooperative", taps: 2, wg: 8, pixels: 8, block: 8, blocks: 2, words: true, vertical: true, grid: columnGrid, sizes: threeFrames, subgroup: 8}},
+		shaders: []shader{{file: "processors/conv_up_columns_cooperative", taps: 2, wg: 8, pixels: 8, block: 8, blocks: 2, words: true, suit: (*shader).inColumns, grid: columnGrid, sizes: threeFrames, subgroup: 8}},
 	}, {
 		name: "f16", packing: blocks4x8, onlyF16: true, needs: computesF16,
 		gain: "by trial: 0.82 instructions a multiply-add on AMD, plain 1.30", page: "isa",
@@ -252,7 +250,8 @@ var tables = []table{
 		},
 	}}},
 
-	{"winograd_weights", []kernel{{name: "plain", shaders: []shader{{file: "plain/winograd_weights", wg: 64, grid: rowGrid}}}}}, // a vec4 of each tap an invocation
+	{"winograd_weights", []kernel{{name: "plain", shaders: []shader{{file: "plain/winograd_weights", wg: 64, grid: rowGrid}}}}},     // a vec4 of each tap an invocation
+	{"winograd_weights_4", []kernel{{name: "plain", shaders: []shader{{file: "plain/winograd_weights_4", wg: 64, grid: rowGrid}}}}}, // the same of F(4,3)
 
 	{"pointwise", []kernel{{ // 1x1xKT, whose outputs the store may shuffle
 		name: "plain", packing: blocks4x8,

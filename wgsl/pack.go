@@ -17,11 +17,6 @@ type Packing struct {
 	rows    bool // the second of these
 }
 
-const (
-	matrixDepth = 16 // input channels of a product of matrices
-	matrixBlock = 64 // output channels of a workgroup that makes these
-)
-
 // blocked is matrices of so many input and output channels.
 func blocked(in, out int) *Packing { return &Packing{in: in, out: out} }
 

@@ -3,6 +3,7 @@
 package wgsl_test
 
 import (
+	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -16,7 +17,10 @@ import (
 // the kernel was chosen.
 func TestWrongText(t *testing.T) {
 	b := newTrials(t)
-	texts := wgsl.Variant{Name: "texts", WG: 64, Pixels: 4, Blocks: 2, Better: true, Old: "if real {", New: "if real && BLOCKS > 1u {"} // of one block it stores nothing
+	main, err := os.ReadFile("processors/conv3d_main.wgsl")
+	require.NoError(t, err)
+	text := "#import tile\n#import elem\n#import weight\n#import conv3d_params\n#import processors/weights_invocation\n#import processors/multiply_loops\n#import processors/load_row_unrolled\n" + string(main)
+	texts := wgsl.Variant{Text: text, Name: "texts", WG: 64, Pixels: 4, Blocks: 2, Better: true, Old: "if real {", New: "if real && BLOCKS > 1u {"} // of one block it stores nothing
 	workload := func(blocks int) map[wgsl.Workload]int64 {
 		d := wgsl.Workload{Class: wgsl.Class{Operation: "conv3d", In: 16, Out: 32}, Taps: 1, Kernel: "texts", Specialisation: wgsl.Specialisation{Blocks: blocks, Pixels: 4}}
 		return map[wgsl.Workload]int64{d: 1}

@@ -22,25 +22,17 @@ type winogradInputsParams struct {
 	Size, X0_at, X1_at, X2_at, X3_at uint32
 }
 
+type winogradInputs4Params struct {
+	First                                          gpu.First
+	Size, X0_at, X1_at, X2_at, X3_at, X4_at, X5_at uint32
+}
+
 // transformBytes is how many bytes of sums are made at a time: they are multiplied with
 // while the processor's cache has them. Tests make fewer.
 var transformBytes = 8 << 20
 
 // transformRows is of how many rows they are at least; tests have less.
 var transformRows = 8
-
-// WinogradSums is the bytes of Conv3DWinograd.Sums for o outputs of frames like x, made `of` by
-// `of`; 0 where its kernel takes none.
-func (s *Set) WinogradSums(o int, x *Tensor, of int) int64 {
-	k := s.find(classOf("conv3d_winograd", Shape{O: o, I: x.C, KS: 3}), nil)
-	if k.packing != winograd4x8 || len(k.shaders) < 2 {
-		return 0
-	}
-	return k.shaders[0].columns(o).sums(x.H, sumsRow(x, of))
-}
-
-// sumsRow is the bytes of a row of the sums for so many frames.
-func sumsRow(x *Tensor, of int) int64 { return int64(x.W) * int64(x.C4()) * int64(of+2) * 16 }
 
 // sums is the bytes of those of x, so high, whose rows have so many bytes.
 func (h *shader) sums(high int, row int64) int64 { return int64(min(high, h.sumsRows(row)+2)) * row }
@@ -65,13 +57,15 @@ func (h *shader) columns(channels int) *shader {
 	return &suited
 }
 
-// winogradTransformed records frames with an input transform as a pass of its own, of some rows at
-// a time; false where the kernel has none.
-func (s *Set) winogradTransformed(b *gpu.Batch, label, class string, c *Conv3DWinograd) bool {
-	k := s.kernel(label, class, c.Packing)
-	if len(k.shaders) < 2 {
-		return false
-	}
+// transformed are the kernels whose input transforms are passes of their own.
+var transformed = transform{
+	bytes:  func(h *shader, outputs, high int, row int64) int64 { return h.columns(outputs).sums(high, row) },
+	frames: (*Set).winogradTransformed,
+	rows:   (*Set).winogradRowsTransformed,
+}
+
+// winogradTransformed records frames with an input transform of some rows at a time.
+func (s *Set) winogradTransformed(b *gpu.Batch, label, class string, k *kernel, c *Conv3DWinograd) {
 	x, h, of := &c.Taps[0].X, k.shaders[0].columns(c.Y.C), len(c.Taps)-2
 	for t := 0; t < c.N; t += of {
 		h.eachRows(sumsRow(x, of), x.H, c.Y0, c.Y.H, func(y, rows, from, n int) {
@@ -82,7 +76,6 @@ func (s *Set) winogradTransformed(b *gpu.Batch, label, class string, c *Conv3DWi
 			})
 		})
 	}
-	return true
 }
 
 // eachRows records sums for rows of the output, as many at a time as sumsRows says, which
@@ -126,6 +119,18 @@ func (s *Set) inputTransform(b *gpu.Batch, label string, k *kernel, c *Conv3DWin
 	}, gpu.Cost{FLOPs: 16 * int64(size), Bytes: bytes}, views[:5]...)
 }
 
+// outputTransform2 and outputTransform4 are how often each product goes to each of the frames: the
+// powers of its point.
+var (
+	outputTransform2 = [6][4]float32{{1, 0}, {1, 1}, {1, -1}, {0, -1}}
+	outputTransform4 = [6][4]float32{
+		{1, 0, 0, 0},
+		{1, 0.75, 0.5625, 0.421875}, {1, -0.75, 0.5625, -0.421875},
+		{1, 1.5, 2.25, 3.375}, {1, -1.5, 2.25, -3.375},
+		{0, 0, 0, 1},
+	}
+)
+
 // products are those of an input transform's sums with weights of as many sums.
 type products struct {
 	Weights
@@ -153,8 +158,8 @@ func (s *Set) winogradProducts(b *gpu.Batch, label, class string, h *shader, p *
 	y, at := p.Y.Frames(p.T, frames)
 	in4 := p.taps * int(groups(p.C, 4))
 	e := extent{H: int(groups(p.Y.H, h.pixels)), W: h.pixels * 8 * int(groups(wide, 8)), C4: p.Y.C4(), N: 1} // segments are columns of pixels, eight of them together
-	if h.vertical {
-		h, e = h.inColumns(extent{H: p.Y.H, W: wide, C4: p.Y.C4(), N: 1}, p.Y.C)
+	if h.suit != nil {
+		h, e = h.suit(h, extent{H: p.Y.H, W: wide, C4: p.Y.C4(), N: 1}, p.Y.C)
 	}
 	sums := gpu.View{Buffer: p.sums, Size: 16 * int64(n) * int64(p.H) * int64(p.W) * int64(in4)}
 	of := Shape{O: p.Y.C, I: 4 * in4, KT: n, KS: 3}

@@ -71,3 +71,11 @@ func withoutComments(text string) string {
 	}
 	return out.String()
 }
+
+// What stands between #unroll and #end is repeated, blocks in blocks too.
+func TestUnroll(t *testing.T) {
+	h := &shader{sizes: []constant{{"ROWS", 2}, {"COLUMNS", 2}, {"NONE", 0}}}
+	got := h.unroll("a\n#unroll r ROWS\nb{r}\n#unroll c COLUMNS\nc{r}{c}\n#end\nd\n#end\n#unroll n NONE\ne\n#end\n#unroll k 3\n{k}\n#end\nf{x}\n")
+	require.Equal(t, "a\nb0\nc00\nc01\nd\nb1\nc10\nc11\nd\n0\n1\n2\nf{x}\n", got)
+	require.Panics(t, func() { h.unroll("#unroll o OTHER\n#end\n") })
+}

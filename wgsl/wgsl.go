@@ -82,7 +82,7 @@ func (s *Set) made(h *shader, class string, weight Elem, c constants, storage ..
 }
 
 // products is weighted for a shader of three inputs, a weight and a bias, that
-// imports `products` or `matrices`, and adds to what is there or does not.
+// imports `products`, or `matrix` of cards/, and adds to what is there or does not.
 func (s *Set) products(h *shader, e extent, class string, weight Elem, add bool, c constants) *gpu.Program {
 	const R = gpu.Read
 	c["ACCUMULATE"] = flag(add && !h.shared())

@@ -11,6 +11,11 @@ type winogradWeightsParams struct {
 	Size  uint32
 }
 
+type winogradWeights4Params struct {
+	First                       gpu.First
+	Size, Run, Part, Rows, Taps uint32
+}
+
 // WinogradWeights describes a weight of three temporal taps as Conv3DWinograd and ConvUpWinograd
 // multiply with it: four sums of them, or six for F(4,3).
 type WinogradWeights struct {
@@ -46,4 +51,14 @@ func (s *Set) WinogradWeights(b *gpu.Batch, label string, c WinogradWeights) Wei
 	b.Dispatch(label, p, h.cover(extent{H: blocks, W: size / 4, C4: 1, N: 1}), winogradWeightsParams{Size: uint32(size / 4)},
 		gpu.Cost{FLOPs: 5 * int64(blocks*size), Bytes: from.Size + to.Size}, from, to)
 	return made
+}
+
+// weightTransform4 records the six sums of a weight's three taps or columns, of which each of its
+// blocks has p.Size vec4s.
+func (s *Set) weightTransform4(b *gpu.Batch, label string, w Weights, blocks int, p winogradWeights4Params, to gpu.View) {
+	h := s.shader(label, "winograd_weights_4", nil)
+	size := int(p.Size)
+	from := gpu.View{Buffer: w.Weight, Size: int64(3 * blocks * 4 * size * w.Elem.Bytes())}
+	b.Dispatch(label, s.weighted(h, w.Elem, constants{}, gpu.Read, gpu.ReadWrite), h.cover(extent{H: blocks, W: size, C4: 1, N: 1}), p,
+		gpu.Cost{FLOPs: 13 * int64(blocks*4*size), Bytes: from.Size + to.Size}, from, to)
 }

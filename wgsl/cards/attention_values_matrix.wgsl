@@ -12,7 +12,7 @@
 #import tile
 #import elem
 #import attention_params
-#import cards/matrices
+#import cards/matrix
 
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> kv: array<elem4>;

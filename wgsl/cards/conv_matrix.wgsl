@@ -6,7 +6,7 @@
 //   fn corner(group, r, s) -> Corner  where what is under pixel (r, s) begins
 //   fn finish(group, r, s, o, sum)    stores channels 4*o to 4*o+3 of the group's
 
-#import cards/matrices
+#import cards/matrix
 
 struct Corner {
     row: i32, // of x, under the first tap of row r

@@ -6,7 +6,7 @@
 //   fn count() -> u32              pixels of a frame of y
 //   fn under(p, tap) -> Under      what is under a pixel
 
-#import cards/matrices
+#import cards/matrix
 
 struct Under {
     at: u32,      // of its channels in the frame, in vec4s of halves

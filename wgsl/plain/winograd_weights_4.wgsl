@@ -1,7 +1,7 @@
 // winograd_weights_4: y[o] = six sums of the three temporal taps W of weight[o], or of its three columns
 //
-// What multiplies with the sums of processors/winograd_transform_4.wgsl: at its points p, which are 0, 3/4,
-// -3/4 and so on, (W0 + p W1 + p^2 W2) / N, where N is the product of the distances
+// What multiplies with the sums of Winograd's F(4,3), at its points p, which are 0, 3/4,
+// -3/4, 3/2, -3/2 and infinity: (W0 + p W1 + p^2 W2) / N, where N is the product of the distances
 // from p to the others, and W2 at infinity.
 //
 //   weight  [blocks, taps, rows, part / run, 3, run]  weight  read        any packing; 3: what is summed
