@@ -220,6 +220,11 @@ func TestSpeed(t *testing.T) {
 	require.Greater(t, least, 1e8)
 	require.Less(t, most, 1e15)
 	require.Less(t, most/least, 5.0, "between the slowest and the fastest of three")
+	for _, p := range []Precision{F32, F16} { // without a model
+		v, err := Speed(t.Context(), m.dev, p)
+		require.NoError(t, err, p)
+		require.Greater(t, v, 1e8, p)
+	}
 	require.Equal(t, before, m.dev.Stats().Bytes, "bytes held")
 	ctx, stop := context.WithCancel(t.Context())
 	stop()

@@ -49,6 +49,7 @@ func TestKeysOfJSON(t *testing.T) {
 
 		"completion": {{"bash"}},
 		"man":        {{}},
+		"version":    {{}},
 	}
 	for _, command := range commands() {
 		assert.Contains(t, cases, command, "a command without a case here")

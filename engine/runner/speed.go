@@ -49,13 +49,17 @@ func Speed(ctx context.Context, dev *gpu.Device, k engine.Kernels) (float64, err
 func speedBatch(set *wgsl.Set, side int) (*gpu.Batch, []*gpu.Buffer) {
 	shape := wgsl.Shape{O: speedChannels, I: speedChannels, KT: 1, KS: 3}
 	packing := set.ConvPacking(shape, 1)
+	stored := wgsl.F32
+	if set.Elem.Bytes() < stored.Bytes() {
+		stored = wgsl.Packed // as weights in halves are, whatever activations are
+	}
 	x := wgsl.Tensor{Elem: set.Elem, T: 1, H: side, W: side, C: speedChannels}
 	y := x
 	x.Buffer = &gpu.Buffer{Label: "speed in", Size: x.Bytes()}
 	y.Buffer = &gpu.Buffer{Label: "speed out", Size: y.Bytes()}
 	w := wgsl.Weights{
-		Weight: &gpu.Buffer{Label: "speed weight", Size: int64(packing.Size(shape) * set.Elem.Bytes())},
-		Bias:   &gpu.Buffer{Label: "speed bias", Size: 4 * speedChannels}, Elem: set.Elem, Packing: packing,
+		Weight: &gpu.Buffer{Label: "speed weight", Size: int64(packing.Size(shape) * stored.Bytes())},
+		Bias:   &gpu.Buffer{Label: "speed bias", Size: 4 * speedChannels}, Elem: stored, Packing: packing,
 	}
 	b := &gpu.Batch{Label: "speed"}
 	set.Conv3D(b, "speed", wgsl.Conv3D{Weights: w, KT: 1, Taps: []wgsl.Tap{{X: x}}, Step: 1, Stride: 1, Y: y, N: 1})
