@@ -169,7 +169,7 @@ func TestBadInput(t *testing.T) {
 	p.open()
 	ask("clip of 0 frames", map[string]any{"type": "encode", "clip": clip(0, 8, 8)})
 	ask("clip of 1 frames of 1000000x8", map[string]any{"type": "encode", "clip": clip(1, 8, 1000000)})
-	ask("frame 0 of the clip: got 1536 bytes, 16x25 needs 1600", map[string]any{"type": "encode", "clip": clip(1, 16, 25)})
+	ask("frame 0 of the clip: got 1536 bytes, 25x16 needs 1600", map[string]any{"type": "encode", "clip": clip(1, 16, 25)})
 	ask("format \".zip\"", map[string]any{"type": "encode", "clip": clip(1, 16, 24), "options": map[string]any{"format": ".zip"}})
 	ask("scale \"x\"", plan(map[string]any{"scale": "x"}))
 	ask("direction \"up\"", plan(map[string]any{"direction": "up", "frames": 1, "height": 1, "width": 1}))
