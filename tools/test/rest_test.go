@@ -40,11 +40,11 @@ func TestLeftOut(t *testing.T) {
 
 // Each package that leaves something out by -short is in one step that runs it.
 func TestEveryRestHasStep(t *testing.T) {
-	out, err := exec.Command("git", "grep", "-lE", `testenv\.(Long|Short)\(`, "--", "../../*_test.go").Output()
+	out, err := exec.Command("git", "grep", "--full-name", "-lE", `testenv\.(Long|Short)\(`, "--", "../../*_test.go").Output()
 	require.NoError(t, err)
 	require.NotEmpty(t, out)
 	for file := range strings.FieldsSeq(string(out)) {
-		dir := filepath.Dir(strings.TrimPrefix(file, "../../"))
+		dir := filepath.Dir(file)
 		var in []string
 		for _, s := range steps {
 			if _, packages, _ := strings.Cut(s.tests, " ./"); s.rest == "tests" && among("tessera/"+dir, strings.Fields("./"+packages)) {
