@@ -97,6 +97,7 @@ export class ProgressLine {
     if (known(this.#worked.stage, e.done) && part.frames > 1) parts.push(rate((1000 * e.done * part.frames) / this.#worked.stage));
     if (known(this.#worked.job, done)) parts.push(t('progress.left', { time: roughly((this.#worked.job * (1 - done)) / done / 1000) }));
     else if (this.#expected) parts.push(t('progress.expected', { time: roughly(this.#expected) }));
+    if (parts.length === 0) parts.push(new Intl.NumberFormat(document.documentElement.lang, { style: 'percent' }).format(done));
     this.say(`${t(e.stage === 'encode' ? 'plan.encode' : 'plan.decode')}: ${parts.join(' · ')}`);
   }
 
