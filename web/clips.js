@@ -59,13 +59,14 @@ async function openAnimation(file) {
   };
 }
 
-/** @param {File} file */
+/** A decoder of the file's own numbers; undefined where the browser has none. @param {File} file */
 async function decoderOf(file) {
-  if (!('ImageDecoder' in globalThis) || !await ImageDecoder.isTypeSupported(file.type)) return undefined;
+  const image = file.type.startsWith('image/'); // isTypeSupported throws for another, and for none
+  if (!image || !('ImageDecoder' in globalThis) || !await ImageDecoder.isTypeSupported(file.type)) return undefined;
   const decoder = new ImageDecoder({
     data: await file.arrayBuffer(), type: file.type, colorSpaceConversion: 'none', premultiplyAlpha: 'none',
   });
-  return decoder.tracks.ready.then(() => decoder, () => undefined);
+  return decoder.tracks.ready.then(() => decoder, () => void decoder.close());
 }
 
 /**

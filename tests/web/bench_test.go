@@ -150,6 +150,14 @@ func TestAnimatedPictures(t *testing.T) {
 			}
 		}
 	}
+	opened := eval[string](t, v.tab, `(async () => {
+		const canvas = new OffscreenCanvas(4, 3);
+		canvas.getContext('2d');
+		const picture = await canvas.convertToBlob();
+		const clip = await (await import(new URL('clips.js', document.baseURI))).openClip([new File([await picture.arrayBuffer()], 'still.png')]);
+		return clip.frames + ' of ' + clip.width + 'x' + clip.height;
+	})()`)
+	assert.Equal(t, "1 of 4x3", opened, "a picture without a type")
 }
 
 // A clip is on the stage as soon as it was opened, with its own pixels.
