@@ -31,6 +31,15 @@ type File interface {
 	Close() error
 }
 
+// Shapes are a file's tensors as package known reads them.
+type Shapes struct{ File }
+
+// Shape of a tensor, nil where there is none.
+func (s Shapes) Shape(name string) []int {
+	t, _ := s.Tensor(name)
+	return t.Shape
+}
+
 // zipMagic begins a torch zip.
 const zipMagic = "PK\x03\x04"
 

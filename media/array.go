@@ -150,18 +150,9 @@ func ownWords(err error) error {
 	return err
 }
 
-// shapes are a file's tensors as package known reads them.
-type shapes struct{ format.File }
-
-// Shape of a tensor.
-func (s shapes) Shape(name string) []int {
-	t, _ := s.Tensor(name)
-	return t.Shape
-}
-
 // model is what a file is that has the tensors of a model, nil for any other.
 func model(f format.File) *known.Mistake {
-	if k, tensor := known.ByTensors(shapes{f}, ""); tensor != "" {
+	if k, tensor := known.ByTensors(format.Shapes{File: f}, ""); tensor != "" {
 		m := k.Mistake("a latent or video", quote.Text(tensor))
 		m.Do = "give the latent or video as the input"
 		return m

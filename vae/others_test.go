@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"tessera/format"
 	"tessera/format/known"
 	"tessera/format/safetensors"
 	"tessera/gpu"
@@ -77,7 +78,7 @@ func TestOthers(t *testing.T) {
 			says := is + ", which Tessera does not read\n`tessera models` lists the VAEs that it reads"
 			alone, err := safetensors.Open(fileOf(t, []safetensors.Spec{spec}))
 			require.NoError(t, err)
-			k, tensor := known.ByTensors(tensorsOf{alone}, "")
+			k, tensor := known.ByTensors(format.Shapes{File: alone}, "")
 			require.NoError(t, alone.Close())
 			if tensor != "" {
 				require.Equal(t, is, k.Is)
@@ -90,7 +91,7 @@ func TestOthers(t *testing.T) {
 			for like, specs := range files {
 				f, err := safetensors.Open(fileOf(t, append(slices.DeleteFunc(slices.Clone(specs), func(x safetensors.Spec) bool { return x.Name == name }), spec)))
 				require.NoError(t, err)
-				k, tensor := known.ByTensors(tensorsOf{f}, like)
+				k, tensor := known.ByTensors(format.Shapes{File: f}, like)
 				at := slices.IndexFunc(families, func(fam *family) bool { return fam.told(f) })
 				path := f.Name()
 				require.NoError(t, f.Close())

@@ -54,7 +54,13 @@ const (
 // ByStart is what a file called name is by its first bytes, without blanks before them; nil
 // where they don't tell. more reads More bytes of it.
 func ByStart(name string, head []byte, more func() []byte) *Mistake {
-	return byStart(starts, name, head, more)
+	if m := byStart(starts, name, head, more); m != nil {
+		return m
+	}
+	if len(head) == zeros && bytes.Count(head, []byte{0}) == zeros {
+		return &Mistake{Is: "is zeros at its beginning, as where a download broke off", Do: again(name)}
+	}
+	return nil
 }
 
 // Placeholder is ByStart of what is no video or picture either.
@@ -64,9 +70,6 @@ func Placeholder(name string, head []byte, more func() []byte) *Mistake {
 		if s.always {
 			always = append(always, s)
 		}
-	}
-	if len(head) == zeros && bytes.Count(head, []byte{0}) == zeros {
-		return nil
 	}
 	return byStart(always, name, head, more)
 }
@@ -100,9 +103,6 @@ func byStart(list []start, name string, head []byte, more func() []byte) *Mistak
 			}
 			return m
 		}
-	}
-	if len(head) == zeros && bytes.Count(head, []byte{0}) == zeros {
-		return &Mistake{Is: "is zeros at its beginning, as where a download broke off", Do: again(name)}
 	}
 	return nil
 }
