@@ -45,11 +45,16 @@ func Here(c known.Checkpoint) string {
 		return ""
 	}
 	path := filepath.Join(folder, c.Base())
-	info, err := os.Stat(path)
-	if err != nil || !info.Mode().IsRegular() || !c.About && info.Size() != c.Size {
+	if !complete(c, path) {
 		return ""
 	}
 	return path
+}
+
+// complete is whether a checkpoint's file is at path, of its size if that is known.
+func complete(c known.Checkpoint, path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular() && (c.About || info.Size() == c.Size)
 }
 
 // Path is the file that a model's text names: a file's path, or the name of a checkpoint that
@@ -109,7 +114,7 @@ func (p Puller) Pull(ctx context.Context, c known.Checkpoint) (path string, err 
 		return "", err
 	}
 	path = filepath.Join(p.Folder, c.Base())
-	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && (c.About || info.Size() == c.Size) {
+	if complete(c, path) {
 		return path, nil
 	}
 	part := path + ".part"

@@ -83,21 +83,30 @@ const (
 	flagColumn = 26
 )
 
-// flagRows are a line each.
+// flagRows are a line each, with the long names below each other.
 func flagRows(b *strings.Builder, all []*kong.Flag) {
 	for _, f := range all {
-		name := "      --" + f.Name
-		if f.Tag.Negatable != "" {
-			name = "      --[no-]" + f.Name
-		}
+		indent := "      "
 		if f.Short != 0 {
-			name = fmt.Sprintf("  -%c, --%s", f.Short, f.Name)
+			indent = "  "
 		}
-		if !f.IsBool() {
-			name += "=" + f.FormatPlaceHolder()
-		}
-		b.WriteString(row(name, flagColumn, f.Help))
+		b.WriteString(row(indent+flagName(f), flagColumn, f.Help))
 	}
+}
+
+// flagName is a flag as people write it: "-m, --model=MODEL".
+func flagName(f *kong.Flag) string {
+	name := "--" + f.Name
+	if f.Tag.Negatable != "" {
+		name = "--[no-]" + f.Name
+	}
+	if f.Short != 0 {
+		name = "-" + string(f.Short) + ", " + name
+	}
+	if !f.IsBool() {
+		name += "=" + f.FormatPlaceHolder()
+	}
+	return name
 }
 
 // row is a name and the beginning of its help, in one line.

@@ -70,17 +70,7 @@ func environment(all []*kong.Node) (vars [][2]string) {
 // options explains flags.
 func options(b *strings.Builder, flags []*kong.Flag) {
 	for _, f := range flags {
-		name := "--" + f.Name
-		if f.Tag.Negatable != "" {
-			name = "--[no-]" + f.Name
-		}
-		if f.Short != 0 {
-			name = "-" + string(f.Short) + ", " + name
-		}
-		if !f.IsBool() {
-			name += "=" + f.FormatPlaceHolder()
-		}
-		fmt.Fprintf(b, ".TP\n.B %s\n%s\n", roff(name), roff(f.Help))
+		fmt.Fprintf(b, ".TP\n.B %s\n%s\n", roff(flagName(f)), roff(f.Help))
 	}
 }
 
