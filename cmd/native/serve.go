@@ -49,7 +49,7 @@ type serveCmd struct {
 	Open      bool          `help:"Open the page in the browser."`
 	Backend   string        `group:"device" enum:"auto,vulkan,d3d12,metal" default:"auto" env:"TESSERA_BACKEND" help:"Graphics API: auto, vulkan, d3d12 or metal."`
 
-	AllowNoAdapter bool          `group:"device" help:"Start even if there is no usable adapter: only the page is of use then."`
+	AllowNoAdapter bool          `group:"device" help:"Start without a usable adapter; then only the page works."`
 	Adapter        flags.Adapter `group:"device" default:"best" placeholder:"N" help:"Adapter by its number in 'tessera devices'; default the best."`
 	Precision      string        `group:"device" enum:"auto,f32,f16" default:"auto" help:"Storage of activations in programs' jobs: auto (f16 on a GPU that has it), f32 or f16."`
 	flags.ShaderCache
