@@ -280,7 +280,7 @@ func (l *load) nonsense(from byte, r *rand.Rand) {
 	s = l.ended(from, s.ID)
 	assert.Equal(l.t, "failed", s.State, input)
 	assert.Equal(l.t, "bad_input", s.Code, s.Error)
-	assert.Regexp(l.t, `^media: input\.`+input+": ", s.Error)
+	assert.Regexp(l.t, `^input\.`+input+": ", s.Error)
 }
 
 // malformed says what is no request.
