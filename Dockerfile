@@ -1,7 +1,7 @@
 # Tessera for servers without a screen: the program from the archive for Linux, its
 # Dawn, unpacked so that containers may be read-only, the Vulkan loader, and Mesa's
 # drivers for AMD, Intel and the processor; NVIDIA's come from its container toolkit.
-# docs/server.md and docs/many-clips.md say how it is run.
+# docs/guides/server.md and docs/guides/many-clips.md say how it is run.
 #
 #   tools/dist.sh linux/amd64 && docker build -t tessera .
 #

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestEdgesAreTested: every test that docs/edges.md names is there, and every
+// TestEdgesAreTested: every test that docs/reference/edges.md names is there, and every
 // line of its tables names one or is as the line above.
 func TestEdgesAreTested(t *testing.T) {
 	known := map[string]bool{}
@@ -25,7 +25,7 @@ func TestEdgesAreTested(t *testing.T) {
 	row := regexp.MustCompile(`^\| .* \| (.*) \|$`)
 	named := regexp.MustCompile("`((?:Test|Fuzz)\\w+)`")
 	rows := 0
-	for i, line := range lines(t, "docs/edges.md") {
+	for i, line := range lines(t, "docs/reference/edges.md") {
 		found := row.FindStringSubmatch(line)
 		if found == nil || found[1] == "test" {
 			continue
@@ -37,5 +37,5 @@ func TestEdgesAreTested(t *testing.T) {
 			assert.True(t, known[name[1]], "line %d names %s, which is no test", i+1, name[1])
 		}
 	}
-	require.NotZero(t, rows, "no rows in docs/edges.md")
+	require.NotZero(t, rows, "no rows in docs/reference/edges.md")
 }

@@ -27,10 +27,10 @@ var wordPlaces = []struct{ where, words string }{
 	{"integrations/python/src/tessera_vae/_client.py", `"{word}": {python}`},
 	{"integrations/comfyui/nodes.py", `"{python}",`},
 	{"integrations/comfyui/nodes.py", ` {python}={python}`},
-	{"docs/cli.md", "| `--{word} "},
-	{"docs/python.md", "`{python}`"},
-	{"docs/server.md", "`{word}`"},
-	{"docs/comfyui.md", "`{python}`"},
+	{"docs/reference/cli.md", "| `--{word} "},
+	{"docs/guides/python.md", "`{python}`"},
+	{"docs/guides/server.md", "`{word}`"},
+	{"docs/guides/comfyui.md", "`{python}`"},
 }
 
 // textPlaces are those of the texts, where a word has a list of them: of every word, or
@@ -40,8 +40,8 @@ var textPlaces = []struct{ where, words, of string }{
 	{"web/index.html", `<option value="{text}" data-t="settings.{word}.{text}">`, ""},
 	{"web/strings/", "'settings.{word}.{text}': ", ""},
 	{"integrations/comfyui/nodes.py", `"{text}"`, ""},
-	{"docs/models.md", "| `{text}` |", "as"},
-	{"docs/tiles.md", "| `{text}` |", "tiling"},
+	{"docs/reference/models.md", "| `{text}` |", "as"},
+	{"docs/reference/tiles.md", "| `{text}` |", "tiling"},
 }
 
 // Every place where a user can say a word of requests, or reads of it, has it.

@@ -54,10 +54,10 @@ func TestPlacesAreTheTable(t *testing.T) {
 	require.Equal(t, places(), string(script))
 }
 
-// No two checkpoints have one name, or one file's name here, and docs/models.md has a row for
+// No two checkpoints have one name, or one file's name here, and docs/reference/models.md has a row for
 // each of them, with its size and licence.
 func TestPublishedCheckpoints(t *testing.T) {
-	doc, err := os.ReadFile(filepath.Join(root, "docs/models.md"))
+	doc, err := os.ReadFile(filepath.Join(root, "docs/reference/models.md"))
 	require.NoError(t, err)
 	var names, bases []string
 	for _, c := range known.Checkpoints {
@@ -75,8 +75,8 @@ func TestPublishedCheckpoints(t *testing.T) {
 			told = "about " + told + " million"
 		}
 		row := regexp.MustCompile("(?m)^\\| `" + regexp.QuoteMeta(c.Name) + "` \\| `" + regexp.QuoteMeta(c.Path[strings.LastIndex(c.Path, "/")+1:]) + "`.*\\| .*" + regexp.QuoteMeta(c.Repo) + ".*\\| " + told + " \\|(.*)\\|$").FindSubmatch(doc)
-		if assert.NotNil(t, row, "docs/models.md: %s", c.Name) {
-			assert.Equal(t, c.Licence != "", strings.Contains(string(row[1]), "Apache-2.0"), "docs/models.md: the licence of %s", c.Name)
+		if assert.NotNil(t, row, "docs/reference/models.md: %s", c.Name) {
+			assert.Equal(t, c.Licence != "", strings.Contains(string(row[1]), "Apache-2.0"), "docs/reference/models.md: the licence of %s", c.Name)
 		}
 	}
 	for _, all := range [][]string{names, bases} {

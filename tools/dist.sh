@@ -2,7 +2,7 @@
 # Builds what a release has into build/dist: archives that people download, the Python
 # package's wheels, the npm package, ComfyUI's node pack, the sources as a Go module, a
 # bill of materials, the context of the container's image, manifests for package
-# managers, and SHA256SUMS. docs/releasing.md says what to do with them.
+# managers, and SHA256SUMS. docs/internals/releasing.md says what to do with them.
 # Needs Go, Node and pip. The same commit gives the same bytes.
 #
 #   tools/dist.sh                  everything

@@ -9,7 +9,7 @@ package wgsl
 // wg invocations in a workgroup, of which each makes `pixels` pixels in `blocks` blocks of
 // `block` channels, from `taps` taps side by side. Those of folder plain/ run everywhere,
 // of cards/ on graphics cards, of processors/ on drivers that compute on a processor.
-// Without the rows of a folder the others do its work. docs/kernels.md is this table.
+// Without the rows of a folder the others do its work. docs/reference/kernels.md is this table.
 var tables = []table{
 	{"attention", []kernel{{ // scores, their powers, values weighted by them; pixels are queries, a block is of keys, then of channels
 		name: "plain",

@@ -14,21 +14,21 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var update = flags.Bool("update", false, "rewrite docs/kernels.md")
+var update = flags.Bool("update", false, "rewrite docs/reference/kernels.md")
 
-const kernelsFile = "../docs/kernels.md"
+const kernelsFile = "../docs/reference/kernels.md"
 
 const kernelsHead = `# Kernels
 
-The kernels of each operation, in the order of [kernels.go](../wgsl/kernels.go). ` + "`go test ./wgsl -run TestKernelsPage -update`" + ` writes this page. The plain kernel runs on every adapter, at WebGPU's default limits. On the adapters under *first on*, a kernel takes precedence over those above it. Long jobs try every kernel that the adapter can run, and take the fastest one whose result matches the plain one's.
+The kernels of each operation, in the order of [kernels.go](../../wgsl/kernels.go). ` + "`go test ./wgsl -run TestKernelsPage -update`" + ` writes this page. The plain kernel runs on every adapter, at WebGPU's default limits. On the adapters under *first on*, a kernel takes precedence over those above it. Long jobs try every kernel that the adapter can run, and take the fastest one whose result matches the plain one's.
 
-A tile is invocations per workgroup × pixels × channels per invocation; the adapter's matrix sizes determine the tiles of *matrices* ([cards_matrix.go](../wgsl/cards_matrix.go)). Shaders in plain/ are for every adapter, those in cards/ for graphics cards, those in processors/ for drivers that compute on a processor. [adapters.go](../wgsl/adapters.go) has what a kernel requires of an adapter.
+A tile is invocations per workgroup × pixels × channels per invocation; the adapter's matrix sizes determine the tiles of *matrices* ([cards_matrix.go](../../wgsl/cards_matrix.go)). Shaders in plain/ are for every adapter, those in cards/ for graphics cards, those in processors/ for drivers that compute on a processor. [adapters.go](../../wgsl/adapters.go) has what a kernel requires of an adapter.
 
 | operation | kernel | shaders | tile | weights | first on | gain | measured |
 |---|---|---|---|---|---|---|---|
 `
 
-// TestKernelsPage holds docs/kernels.md, and that a kernel which goes first somewhere, or
+// TestKernelsPage holds docs/reference/kernels.md, and that a kernel which goes first somewhere, or
 // may be chosen, says what for.
 func TestKernelsPage(t *testing.T) {
 	var page strings.Builder
@@ -55,7 +55,7 @@ func TestKernelsPage(t *testing.T) {
 func kernelLine(operation string, k *kernel) string {
 	var files, tiles []string
 	for _, h := range k.shaders {
-		files = append(files, fmt.Sprintf("[%s](../wgsl/%s.wgsl)", path.Base(h.file), h.file))
+		files = append(files, fmt.Sprintf("[%s](../../wgsl/%s.wgsl)", path.Base(h.file), h.file))
 		switch {
 		case h.fit != nil:
 			tiles = append(tiles, "matrices")
@@ -72,7 +72,7 @@ func kernelLine(operation string, k *kernel) string {
 		weights = strings.TrimPrefix(k.packing.String(), "in blocks of ")
 	}
 	if k.page != "" {
-		measured = fmt.Sprintf("[%s](benchmarks/%[1]s.md)", k.page)
+		measured = fmt.Sprintf("[%s](../benchmarks/%[1]s.md)", k.page)
 	}
 	return fmt.Sprintf("| %s | %s | %s | %s | %s | %s | %s | %s |\n", operation, k.name, strings.Join(files, ", "), strings.Join(tiles, ", "), weights, k.first, k.gain, measured)
 }

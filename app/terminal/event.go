@@ -2,7 +2,7 @@ package terminal
 
 import "encoding/json"
 
-// Event is a line of --progress=json; docs/events.md explains the keys.
+// Event is a line of --progress=json; docs/reference/events.md explains the keys.
 type Event struct {
 	Event    string   `json:"event"`
 	Clip     string   `json:"clip,omitempty"` // of a batch

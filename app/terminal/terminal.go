@@ -5,7 +5,7 @@
 // them: Say prints a line of the result for people and nothing with --json, Print prints it
 // for machines, Note says what is being done, Warn what the user should see, Fail how the
 // command failed. With --progress=json standard error contains only events, one line of
-// JSON each, whose keys docs/events.md explains.
+// JSON each, whose keys docs/reference/events.md explains.
 //
 // Stage shows the progress of one stage of a job: a bar on a terminal that can draw it, else
 // a line every few seconds. Planning reports that a plan takes long.

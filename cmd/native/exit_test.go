@@ -17,7 +17,7 @@ import (
 )
 
 // What another try would meet again ends with 2 or 3, as a command of its own and as a
-// clip of a batch; what may be otherwise then with 1. Either is docs/many-clips.md's.
+// clip of a batch; what may be otherwise then with 1. Either is docs/guides/many-clips.md's.
 func TestExitCodes(t *testing.T) {
 	dir := workplace(t)
 	for name, data := range map[string]string{"file": "", "there.npy": "", "full/precious.txt": "", "cut.safetensors": "\x40\x00\x00\x00\x00\x00\x00\x00{", "folder.npy/x": ""} {

@@ -82,7 +82,7 @@ type cli struct {
 	JSON     bool   `help:"Print the result, or the error, as JSON on standard output."`
 	Quiet    bool   `short:"q" help:"Print only warnings and errors."`
 	Verbose  bool   `short:"v" help:"Print the details of an error, such as tensor names."`
-	Progress string `enum:"auto,bar,plain,json,none" default:"auto" placeholder:"HOW" help:"Progress on standard error: bar, plain (a line every few seconds), json (a line for each event, see docs/events.md) or none; default bar on a terminal, else plain."`
+	Progress string `enum:"auto,bar,plain,json,none" default:"auto" placeholder:"HOW" help:"Progress on standard error: bar, plain (a line every few seconds), json (a line for each event, see docs/reference/events.md) or none; default bar on a terminal, else plain."`
 
 	PrintVersion versionFlag `name:"version" short:"V" help:"Print the program's version."`
 

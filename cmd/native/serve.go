@@ -61,7 +61,7 @@ type serveCmd struct {
 func (serveCmd) Help() string {
 	return `The page computes in the browser or, with its switch "Native engine", in this program. Using this engine needs the printed address, which contains a new token at each start.
 
-With --model the server also answers programs: diffusers' remote_decode and remote_encode at /v1/decode and /v1/encode, and jobs (docs/server.md). On this machine they need no token.
+With --model the server also answers programs: diffusers' remote_decode and remote_encode at /v1/decode and /v1/encode, and jobs (docs/guides/server.md). On this machine they need no token.
 
     tessera serve --open
     tessera serve --folder models

@@ -80,16 +80,16 @@ func TestProgressInTerminals(t *testing.T) {
 	assert.Contains(t, run(wide, []string{"TERM=dumb"}, "--progress=bar"), bar, "asked for")
 }
 
-// The lines of --progress=json are objects with the keys that docs/events.md
+// The lines of --progress=json are objects with the keys that docs/reference/events.md
 // lists, from the beginning of a stage to its end, and nothing else is printed.
 func TestProgressEvents(t *testing.T) {
 	needDevice(t)
-	doc, err := os.ReadFile("../../docs/events.md")
+	doc, err := os.ReadFile("../../docs/reference/events.md")
 	require.NoError(t, err)
 	for f := range reflect.TypeFor[terminal.Event]().Fields() {
 		key, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		assert.Regexp(t, snakeCase, key)
-		assert.Contains(t, string(doc), "`"+key+"`", "docs/events.md")
+		assert.Contains(t, string(doc), "`"+key+"`", "docs/reference/events.md")
 	}
 	read := func(text string) (all []map[string]any) {
 		t.Helper()

@@ -3,7 +3,7 @@
 
     python clips.py clips.jsonl --workers 8 -- -m /shared/Wan2.1_VAE.pth > results.jsonl
 
-Lines of the manifest are those of docs/many-clips.md, as are results. What stands
+Lines of the manifest are those of docs/guides/many-clips.md, as are results. What stands
 behind -- goes to `tessera batch`. Inputs, outputs and the checkpoint are URLs or lie
 where every node has them, as does the program (--program). In a pipeline of one's own,
 with this file in the working_dir of Ray's runtime_env:

@@ -3,7 +3,7 @@
 // Package faults does to the built program what the world does to programs, at
 // random moments and places: hang-ups and kills, full disks, broken video; clients of
 // a server that do harm, any options, and hostile files. Its numbers are in
-// docs/edges.md.
+// docs/reference/edges.md.
 //
 //	FAULTS=200 go test -v ./tests/faults   # so many of each kind; a few without
 //	SEED=7                                 # other moments and places

@@ -10,9 +10,9 @@ import (
 	"tessera/tests/testenv"
 )
 
-var shots = flag.String("shots", "", "folder for screenshots of the page: docs/web for TestShots, another for the others (slow)")
+var shots = flag.String("shots", "", "folder for screenshots of the page: docs/guides/web for TestShots, another for the others (slow)")
 
-// TestShots takes the pictures of docs/web.
+// TestShots takes the pictures of docs/guides/web.
 func TestShots(t *testing.T) {
 	testenv.Long(t)
 	if *shots == "" {
@@ -61,7 +61,7 @@ func taker(v *visit) func(name string) {
 }
 
 // TestShotsModels takes pictures with other models, of weights that were never
-// trained: to look at, not for docs/web.
+// trained: to look at, not for docs/guides/web.
 func TestShotsModels(t *testing.T) {
 	testenv.Long(t)
 	if *shots == "" {
@@ -129,7 +129,7 @@ func (v *visit) everywhere(state string) {
 }
 
 // TestShotsEvery takes pictures of the states of the page in windows of every kind,
-// light and dark, in English and Turkish: to look at, not for docs/web.
+// light and dark, in English and Turkish: to look at, not for docs/guides/web.
 func TestShotsEvery(t *testing.T) {
 	testenv.Long(t)
 	if *shots == "" {

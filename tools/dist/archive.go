@@ -48,7 +48,7 @@ func (j *job) archive(p platform, name string) ([]byte, error) {
 	}
 	if p.os == "windows" {
 		for _, f := range []string{"windows.md", "windows.tr.md"} {
-			if err := add(files, "docs/"+f, "docs/"+f); err != nil {
+			if err := add(files, "docs/guides/"+f, "docs/"+f); err != nil {
 				return nil, err
 			}
 		}
