@@ -36,6 +36,7 @@ type step struct {
 
 const (
 	staticcheck = "honnef.co/go/tools/cmd/staticcheck@v0.8.2"
+	misspell    = "github.com/golangci/misspell/cmd/misspell@v0.8.0"
 	govulncheck = "golang.org/x/vuln/cmd/govulncheck@v1.8.0"
 	gosec       = "github.com/securego/gosec/v2/cmd/gosec@v2.22.11"
 	gotestsum   = "gotest.tools/gotestsum@v1.13.0"
@@ -95,6 +96,8 @@ var steps = []step{
 		shows: "go vet finds nothing, natively and in a page's code"},
 	{name: "staticcheck", in: check | test | all, does: "go run " + staticcheck + " ./...",
 		shows: "staticcheck finds nothing"},
+	{name: "spelling", in: check | test | all, does: spelling,
+		shows: "documents, comments and messages have no common misspelling"},
 	{name: "nodevice", in: check, tests: "-short -p 2 -skip ^Fuzz ./...", env: []string{"GPU=none"},
 		shows: "tests that need no device"},
 	{name: "operations", in: check, kernels: &kernels{driver: "lavapipe", tables: "usual", changed: true},
@@ -182,6 +185,14 @@ var steps = []step{
 		inputs: &inputs{builds: []build{native}},
 		shows:  "no code that is often a hole"},
 }
+
+// spelling is British in documents and in Go's comments; code has the names of other
+// libraries. It ignores ComfyUI's folder python_embeded, its normalized latents, and a
+// state of the reference implementation.
+const spelling = `bin=$PWD/` + logs + `/bin && GOBIN=$bin go install ` + misspell + ` && ours() { git ls-files -z -co --exclude-standard -- "$@" ':!*.tr.md' ':!web/strings/tr.js' ':!web/vendor'; } && find="-error -i embeded,normalized,initializing" &&
+ours '*.md' web/strings/en.js | xargs -0 $bin/misspell $find -locale UK &&
+ours '*.go' | xargs -0 $bin/misspell $find -locale UK -source go &&
+ours '*.go' '*.wgsl' '*.js' '*.mjs' '*.py' '*.sh' '*.html' '*.css' Makefile | xargs -0 $bin/misspell $find`
 
 // vulnerabilities skips where the network has no data.
 const vulnerabilities = `out=$(go run ` + govulncheck + ` ./... 2>&1) && { printf '%s\n' "$out"; exit; }; printf '%s\n' "$out"; case $out in *"fetching vulnerabilities: "*) echo "skipped: no vulnerability data" ;; *) exit 1 ;; esac`
