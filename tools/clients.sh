@@ -24,7 +24,7 @@ venv() {
 	[ "$(cat "$out/$1/installed" 2>/dev/null)" = "$2" ] && return
 	echo "clients: installing into $out/$1: $2" >&2
 	rm -rf "$out/$1"
-	python3 -m venv "$out/$1" || { echo "clients: needs Python with venv, e.g. apt-get install python3-venv" >&2; exit 1; }
+	python3 -m venv "$out/$1" || { echo "clients: needs Python with venv, for example apt-get install python3-venv" >&2; exit 1; }
 	# shellcheck disable=SC2086 # packages are words
 	"$out/$1/bin/pip" install -q --disable-pip-version-check --only-binary=:all: $2
 	echo "$2" >"$out/$1/installed"

@@ -22,7 +22,7 @@ mkdir -p $out
 if [ "$(cat $out/venv/installed 2>/dev/null)" != "$python" ]; then
 	echo "peers: installing $python into $out/venv" >&2
 	rm -rf $out/venv
-	python3 -m venv $out/venv || { echo "peers: needs Python 3.11 or later with venv, e.g. apt-get install python3-venv" >&2; exit 1; }
+	python3 -m venv $out/venv || { echo "peers: needs Python 3.11 or later with venv, for example apt-get install python3-venv" >&2; exit 1; }
 	$out/venv/bin/pip install -q --disable-pip-version-check --only-binary=:all: $python
 	echo "$python" >$out/venv/installed
 fi

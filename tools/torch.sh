@@ -21,7 +21,7 @@ out=build/torch
 if [ "$(cat $out/installed 2>/dev/null)" != "$packages" ]; then
 	echo "torch: installing $packages into $out" >&2
 	rm -rf $out
-	python3 -m venv $out || { echo "torch: needs Python 3.11 or later with venv, e.g. apt-get install python3-venv" >&2; exit 1; }
+	python3 -m venv $out || { echo "torch: needs Python 3.11 or later with venv, for example apt-get install python3-venv" >&2; exit 1; }
 	$out/bin/pip install -q --disable-pip-version-check --no-cache-dir --only-binary=:all: $packages
 	echo "$packages" >$out/installed
 fi

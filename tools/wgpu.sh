@@ -19,7 +19,7 @@ if [ "$(cat "$venv/installed" 2>/dev/null)" != "$peer" ]; then
 		apt-get update -qq >/dev/null
 		DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends python3-venv >/dev/null
 	fi
-	python3 -m venv "$venv" || { echo "wgpu: needs Python 3.11 or later with venv, e.g. apt-get install python3-venv" >&2; exit 1; }
+	python3 -m venv "$venv" || { echo "wgpu: needs Python 3.11 or later with venv, for example apt-get install python3-venv" >&2; exit 1; }
 	"$venv/bin/pip" install -q --disable-pip-version-check --only-binary=:all: $peer
 	echo "$peer" >"$venv/installed"
 fi

@@ -25,7 +25,7 @@ func (c *callbackInfo) words() [5]uintptr {
 }
 
 // view makes a string visible to C; it lives as long as s. The empty string is
-// WebGPU's null string, i.e. no label.
+// WebGPU's null string: no label.
 func view(s string) stringView {
 	return stringView{unsafe.StringData(s), uintptr(len(s))}
 }
