@@ -29,7 +29,7 @@ var wordPlaces = []struct{ where, words string }{
 	{"integrations/comfyui/nodes.py", ` {python}={python}`},
 	{"docs/reference/cli.md", "| `--{word} "},
 	{"docs/guides/python.md", "`{python}`"},
-	{"docs/guides/server.md", "`{word}`"},
+	{"docs/reference/http.md", "`{word}`"},
 	{"docs/guides/comfyui.md", "`{python}`"},
 }
 
