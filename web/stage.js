@@ -156,6 +156,7 @@ export class Stage {
 
   async #drawLatest() {
     this.#drawing = true;
+    this.#picture.ariaBusy = 'true';
     try {
       for (let drawn = 0; drawn !== this.#asked;) {
         drawn = this.#asked;
@@ -163,6 +164,7 @@ export class Stage {
       }
     } finally {
       this.#drawing = false;
+      this.#picture.ariaBusy = 'false';
     }
   }
 

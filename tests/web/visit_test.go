@@ -203,7 +203,7 @@ func (v *visit) frame(i int) []byte {
 		const scrub = document.getElementById('scrub'), canvas = document.getElementById('picture');
 		scrub.value = $;
 		scrub.dispatchEvent(new Event('input'));
-		await new Promise((r) => setTimeout(r, 100));
+		do await new Promise((r) => setTimeout(r, 20)); while (canvas.ariaBusy === 'true');
 		const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
 		return data.toBase64?.() ?? btoa(Array.from(data, (x) => String.fromCharCode(x)).join(''));
 	})()`, i)
