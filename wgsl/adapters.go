@@ -15,11 +15,11 @@ import (
 // subgroupsOf8 says whether an adapter's subgroups are of eight, as those of a processor
 // that computes with vectors of 256 bits. There loads of vec4s from where each
 // invocation says are slow, and what is broadcast costs nothing
-// (docs/benchmarks/2026-11-22-broadcast.md).
+// (docs/performance.md#processors).
 func subgroupsOf8(info gpu.Info) bool { return subgroups(info, 8) }
 
 // subgroupsOf4 says whether they are of four, as SwiftShader's, natively and in Chromium
-// (docs/benchmarks/2026-11-23-swiftshader.md).
+// (docs/performance.md#browser).
 func subgroupsOf4(info gpu.Info) bool { return subgroups(info, 4) }
 
 func subgroups(info gpu.Info, of int) bool {
@@ -27,12 +27,12 @@ func subgroups(info gpu.Info, of int) bool {
 }
 
 // isLlvmpipe says whether an adapter is Mesa's driver for processors, where sums are
-// memory anyway (docs/benchmarks/2026-11-22-tall.md).
+// memory anyway (docs/performance.md#processors).
 func isLlvmpipe(info gpu.Info) bool { return strings.HasPrefix(info.Name, "llvmpipe") }
 
 // mesaBefore26 says whether an adapter is Mesa's driver for processors before 26, which
 // loads one invocation after the other from where it can't see to be the same for all
-// (docs/benchmarks/2026-11-22-broadcast.md).
+// (docs/performance.md#processors).
 func mesaBefore26(info gpu.Info) bool {
 	_, mesa, _ := strings.Cut(info.Driver, "Mesa ")
 	major, _, _ := strings.Cut(mesa, ".")
@@ -41,15 +41,15 @@ func mesaBefore26(info gpu.Info) bool {
 }
 
 // mesaFrom26 says whether an adapter is Mesa's driver for processors from 26 on, which sees
-// loads of weights to be the same for all (docs/benchmarks/2026-11-24-enlarging.md).
+// loads of weights to be the same for all (docs/performance.md#processors).
 func mesaFrom26(info gpu.Info) bool { return isLlvmpipe(info) && !mesaBefore26(info) }
 
 // mesaFrom26Of8 says whether an adapter is Mesa's driver for processors from 26 on, with
-// subgroups of eight, which shuffle for nothing (docs/benchmarks/2026-11-25-fours.md).
+// subgroups of eight, which shuffle for nothing (docs/performance.md#processors).
 func mesaFrom26Of8(info gpu.Info) bool { return subgroupsOf8(info) && mesaFrom26(info) }
 
 // onProcessor says whether an adapter is the processor, whose drivers leave an invocation at
-// each barrier (docs/benchmarks/2026-11-23-without-barriers.md).
+// each barrier (docs/performance.md#browser).
 func onProcessor(info gpu.Info) bool { return info.Type == "cpu" }
 
 // isNVIDIA says whether an adapter is NVIDIA's, where addresses and bounds cost
@@ -57,7 +57,7 @@ func onProcessor(info gpu.Info) bool { return info.Type == "cpu" }
 func isNVIDIA(info gpu.Info) bool { return info.Vendor == "nvidia" }
 
 // isAMD says whether an adapter is AMD's, whose compiler keeps two products' sums in
-// registers, but not four (docs/benchmarks/2026-11-22-temporal-winograd.md).
+// registers, but not four (docs/performance.md#cards).
 func isAMD(info gpu.Info) bool { return info.Vendor == "amd" }
 
 // computesF16 says whether an adapter has arithmetic of halves. Drivers for processors, which list

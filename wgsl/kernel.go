@@ -28,7 +28,7 @@ type kernel struct {
 	better    func(gpu.Info) bool // adapters on which it goes before those in front of it; nil is none
 	first     string              // what these are
 	gain      string              // by how much it is quicker there, or where it was chosen,
-	page      string              // as docs/benchmarks/PAGE.md has it
+	page      string              // as this page of docs/ has it, in this section
 }
 
 // transform records convolutions by a kernel whose input transform is a pass of its own: its

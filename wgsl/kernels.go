@@ -20,7 +20,7 @@ var tables = []table{
 		},
 	}, {
 		name: "cooperative4", needs: subgroupsOf4, better: subgroupsOf4,
-		first: "SwiftShader", gain: "2.0 times plain", page: "2026-11-23-without-barriers",
+		first: "SwiftShader", gain: "2.0 times plain", page: "performance.md#browser",
 		shaders: []shader{
 			{file: "processors/attention_scores_cooperative4", wg: 64, pixels: 8, block: keyBlock, grid: blockGrid},
 			{file: "plain/attention_softmax", wg: 64, grid: frameGrid},
@@ -28,7 +28,7 @@ var tables = []table{
 		},
 	}, {
 		name: "blocked", needs: subgroupsOf8, better: subgroupsOf8,
-		first: "Mesa 26 on processors", gain: "1.6 times plain", page: "2026-11-23-attention",
+		first: "Mesa 26 on processors", gain: "1.6 times plain", page: "performance.md#processors",
 		shaders: []shader{
 			{file: "processors/attention_scores_cooperative", wg: 64, pixels: 4, block: keyBlock, blocks: 4, grid: blockedGrid},
 			{file: "plain/attention_softmax", wg: 64, grid: frameGrid},
@@ -36,7 +36,7 @@ var tables = []table{
 		},
 	}, { // of four blocks Mesa 25 leaves the loop over them a loop, and looks sums up
 		name: "cooperative", needs: subgroupsOf8, better: mesaBefore26,
-		first: "Mesa 25 on processors", gain: "2.6 times plain", page: "2026-11-23-attention",
+		first: "Mesa 25 on processors", gain: "2.6 times plain", page: "performance.md#processors",
 		shaders: []shader{
 			{file: "processors/attention_scores_cooperative", wg: 64, pixels: 4, block: keyBlock, blocks: 3, grid: blockedGrid},
 			{file: "plain/attention_softmax", wg: 64, grid: frameGrid},
@@ -44,7 +44,7 @@ var tables = []table{
 		},
 	}, { // powers are stored as halves, which are multiplied with
 		name: "matrix", onlyF16: true, needs: hasRoom(layout.forValues),
-		gain: "by trial: products are 0.22 to 0.25 of its loop", page: "isa",
+		gain: "by trial: products are 0.22 to 0.25 of its loop", page: "benchmarks/isa.md",
 		shaders: []shader{
 			{file: "cards/attention_scores_matrix", block: 2 * matrixBlock, words: true, grid: flatGrid, fit: pointMatrices(1)},
 			{file: "cards/attention_softmax_matrix", wg: 64, grid: frameGrid},
@@ -59,31 +59,31 @@ var tables = []table{
 		shaders: []shader{{file: "plain/conv3d", taps: 3, wg: 64, pixels: 8, block: 8, grid: segmentGrid}},
 	}, {
 		name: "tiled", packing: tiled4x8, takes: fillsSquare, better: isNVIDIA,
-		first: "NVIDIA", gain: "multiply-adds are 0.77 to 0.85 of its loop, of plain 0.44 to 0.53", page: "isa",
+		first: "NVIDIA", gain: "multiply-adds are 0.77 to 0.85 of its loop, of plain 0.44 to 0.53", page: "benchmarks/isa.md",
 		shaders: []shader{{file: "cards/conv3d_tiled", taps: 3, wg: 64, pixels: 8, block: 8, grid: squareGrid}},
 	}, {
 		name: "cooperative4", packing: blocks4x8, needs: subgroupsOf4, better: subgroupsOf4,
-		first: "SwiftShader", gain: "1.4 times plain", page: "2026-11-23-swiftshader",
+		first: "SwiftShader", gain: "1.4 times plain", page: "performance.md#browser",
 		shaders: []shader{{file: "processors/conv3d_cooperative4", taps: 3, wg: 16, pixels: 16, block: 8, blocks: 4, grid: segmentGrid, subgroup: 4}},
 	}, {
 		name: "cooperative", packing: blocks4x8, needs: subgroupsOf8, better: mesaBefore26,
-		first: "Mesa 25 on processors", gain: "1.25 to 1.6 times plain", page: "2026-11-22-broadcast",
+		first: "Mesa 25 on processors", gain: "1.25 to 1.6 times plain", page: "performance.md#processors",
 		shaders: []shader{{file: "processors/conv3d_cooperative", taps: 3, wg: 64, pixels: 4, block: 8, blocks: 2, grid: segmentGrid, subgroup: 8}},
 	}, {
 		name: "columns", packing: blocks4x8, needs: mesaFrom26Of8, better: mesaFrom26Of8,
-		first: "Mesa 26 on processors", gain: "1.2 to 1.3 times plain in blocks, 1.5 in f16", page: "2026-11-22-shares",
+		first: "Mesa 26 on processors", gain: "1.2 to 1.3 times plain in blocks, 1.5 in f16", page: "performance.md#processors",
 		shaders: []shader{{file: "processors/conv3d_columns", taps: 3, wg: 8, pixels: 16, block: 8, blocks: 1, words: true, suit: (*shader).inColumns, grid: columnGrid, sizes: threeFrames}},
 	}, {
 		name: "f16", packing: blocks4x8, onlyF16: true, needs: computesF16,
-		gain: "by trial: 0.73 instructions a multiply-add on AMD, plain 1.25", page: "isa",
+		gain: "by trial: 0.73 instructions a multiply-add on AMD, plain 1.25", page: "benchmarks/isa.md",
 		shaders: []shader{{file: "cards/conv3d_f16", taps: 3, wg: 64, pixels: 8, block: 8, words: true, grid: segmentGrid}},
 	}, {
 		name: "tiled_f16", packing: tiledF16, takes: fillsSquare, onlyF16: true, needs: computesF16,
-		gain: "by trial: 0.84 instructions a multiply-add on Ada, tiled 1.20", page: "isa",
+		gain: "by trial: 0.84 instructions a multiply-add on Ada, tiled 1.20", page: "benchmarks/isa.md",
 		shaders: []shader{{file: "cards/conv3d_tiled_f16", taps: 3, wg: 64, pixels: 8, block: 8, words: true, grid: squareGrid}},
 	}, {
 		name: "matrix", packing: rows16x64, onlyF16: true, inputs8: true, takes: fillsMatrices, needs: hasRoom(layout.unchanged),
-		gain: "by trial: products are 0.28 of its loop on AMD, 0.33 on Ada", page: "isa",
+		gain: "by trial: products are 0.28 of its loop on AMD, 0.33 on Ada", page: "benchmarks/isa.md",
 		shaders: []shader{{file: "cards/conv3d_matrix", block: matrixBlock, words: true, grid: matrixRowGrid, fit: convMatrices(3, layout.unchanged)}},
 	}}},
 
@@ -92,31 +92,31 @@ var tables = []table{
 		shaders: []shader{{file: "plain/conv3d", taps: 3, stride: 2, wg: 64, pixels: 4, block: 8, grid: segmentGrid}},
 	}, {
 		name: "tiled", packing: tiled4x8, takes: fillsSquare, better: isNVIDIA,
-		first: "NVIDIA", gain: "multiply-adds are 0.77 to 0.80 of its loop", page: "isa",
+		first: "NVIDIA", gain: "multiply-adds are 0.77 to 0.80 of its loop", page: "benchmarks/isa.md",
 		shaders: []shader{{file: "cards/conv3d_tiled", taps: 3, stride: 2, wg: 64, pixels: 6, block: 8, grid: squareGrid}},
 	}, {
 		name: "cooperative4", packing: blocks4x8, needs: subgroupsOf4, better: subgroupsOf4,
-		first: "SwiftShader", gain: "as conv3d", page: "2026-11-23-swiftshader",
+		first: "SwiftShader", gain: "as conv3d", page: "performance.md#browser",
 		shaders: []shader{{file: "processors/conv3d_cooperative4", taps: 3, stride: 2, wg: 16, pixels: 16, block: 8, blocks: 2, grid: segmentGrid, subgroup: 4}},
 	}, {
 		name: "cooperative", packing: blocks4x8, needs: subgroupsOf8, better: mesaBefore26,
-		first: "Mesa 25 on processors", gain: "as conv3d", page: "2026-11-22-broadcast",
+		first: "Mesa 25 on processors", gain: "as conv3d", page: "performance.md#processors",
 		shaders: []shader{{file: "processors/conv3d_cooperative", taps: 3, stride: 2, wg: 64, pixels: 4, block: 8, blocks: 2, grid: segmentGrid, subgroup: 8}},
 	}, {
 		name: "columns", packing: blocks4x8, needs: mesaFrom26Of8, better: mesaFrom26Of8,
-		first: "Mesa 26 on processors", gain: "1.3 times plain in blocks", page: "2026-11-22-shares",
+		first: "Mesa 26 on processors", gain: "1.3 times plain in blocks", page: "performance.md#processors",
 		shaders: []shader{{file: "processors/conv3d_columns", taps: 3, stride: 2, wg: 8, pixels: 8, block: 8, blocks: 2, words: true, suit: (*shader).inColumns, grid: columnGrid, sizes: threeFrames}},
 	}, {
 		name: "f16", packing: blocks4x8, onlyF16: true, needs: computesF16,
-		gain: "by trial: 0.83 instructions a multiply-add on AMD, plain 1.44", page: "isa",
+		gain: "by trial: 0.83 instructions a multiply-add on AMD, plain 1.44", page: "benchmarks/isa.md",
 		shaders: []shader{{file: "cards/conv3d_f16", taps: 3, stride: 2, wg: 64, pixels: 4, block: 8, words: true, grid: segmentGrid}},
 	}, {
 		name: "tiled_f16", packing: tiledF16, takes: fillsSquare, onlyF16: true, needs: computesF16,
-		gain: "by trial: 0.91 instructions a multiply-add on Ada, tiled 1.28", page: "isa",
+		gain: "by trial: 0.91 instructions a multiply-add on Ada, tiled 1.28", page: "benchmarks/isa.md",
 		shaders: []shader{{file: "cards/conv3d_tiled_f16", taps: 3, stride: 2, wg: 64, pixels: 6, block: 8, words: true, grid: squareGrid}},
 	}, {
 		name: "matrix", packing: rows16x128, onlyF16: true, inputs8: true, takes: fillsMatrices, needs: hasRoom(layout.doubled),
-		gain: "by trial: 3.8 to 3.9 instructions a product", page: "isa",
+		gain: "by trial: 3.8 to 3.9 instructions a product", page: "benchmarks/isa.md",
 		shaders: []shader{{file: "cards/conv3d_strided_matrix", block: 2 * matrixBlock, words: true, grid: flatGrid, fit: pointMatrices(3)}},
 	}}},
 
@@ -125,14 +125,14 @@ var tables = []table{
 		shaders: []shader{{file: "plain/conv3d", taps: 3, wg: 64, pixels: 8, block: 8, grid: segmentGrid}},
 	}, { // the products, the sums
 		name: "transformed", packing: winograd4x8, transform: &transformed, needs: subgroupsOf8, better: mesaBefore26,
-		first: "Mesa 25 on processors", gain: "with 16,384 pixels and 64 channels or more", page: "2026-11-25-fours",
+		first: "Mesa 25 on processors", gain: "with 16,384 pixels and 64 channels or more", page: "performance.md#processors",
 		shaders: []shader{
 			{file: "processors/conv3d_winograd_rows", taps: 3, wg: 64, pixels: 16, block: 8, blocks: 2, grid: segmentGrid, subgroup: 8},
 			{file: "processors/winograd_inputs_rows", wg: 64, grid: rowGrid},
 		},
 	}, {
 		name: "columns", packing: winograd4x8, transform: &transformed, needs: mesaFrom26Of8, better: mesaFrom26Of8,
-		first: "Mesa 26 on processors", gain: "1.33 times conv3d, with 1024 pixels and 64 channels or more", page: "2026-11-25-fours",
+		first: "Mesa 26 on processors", gain: "1.33 times conv3d, with 1024 pixels and 64 channels or more", page: "performance.md#processors",
 		shaders: []shader{
 			{file: "processors/conv3d_winograd_rows_columns", taps: 3, wg: 8, pixels: 16, block: 8, blocks: 1, words: true, suit: (*shader).inColumns, grid: columnGrid},
 			{file: "processors/winograd_inputs_rows", wg: 64, grid: rowGrid},
@@ -144,19 +144,19 @@ var tables = []table{
 		shaders: []shader{{file: "plain/conv3d", taps: 3, wg: 64, pixels: 8, block: 8, grid: segmentGrid}},
 	}, {
 		name: "fused", packing: winograd4x8,
-		gain: "by trial: four products for six", page: "2026-11-22-temporal-winograd",
+		gain: "by trial: four products for six", page: "performance.md#cards",
 		shaders: []shader{{file: "cards/conv3d_winograd", taps: 3, wg: 64, pixels: 8, block: 8, grid: segmentGrid}},
 	}, {
 		name: "passes", packing: winograd4x8, better: isAMD,
-		first: "AMD", gain: "four products for six, in registers", page: "2026-11-22-temporal-winograd",
+		first: "AMD", gain: "four products for six, in registers", page: "performance.md#cards",
 		shaders: []shader{{file: "cards/conv3d_winograd_passes", taps: 3, wg: 64, pixels: 8, block: 8, grid: segmentGrid}},
 	}, {
 		name: "cooperative4", packing: winograd4x8, needs: subgroupsOf4, better: subgroupsOf4,
-		first: "SwiftShader", gain: "1.4 times fused", page: "2026-11-23-swiftshader",
+		first: "SwiftShader", gain: "1.4 times fused", page: "performance.md#browser",
 		shaders: []shader{{file: "processors/conv3d_winograd_cooperative4", taps: 3, wg: 16, pixels: 16, block: 8, blocks: 2, grid: segmentGrid, subgroup: 4}},
 	}, { // the products, input transforms of F(2,3) and F(4,3)
 		name: "transformed", packing: winograd4x8, transform: &transformed, needs: subgroupsOf8, better: subgroupsOf8,
-		first: "Mesa 25 on processors", gain: "1.4 to 2.1 times fused", page: "2026-11-23-sums-ahead",
+		first: "Mesa 25 on processors", gain: "1.4 to 2.1 times fused", page: "performance.md#processors",
 		shaders: []shader{
 			{file: "processors/conv3d_winograd_transformed", taps: 3, wg: 64, pixels: 8, block: 8, blocks: 2, grid: segmentGrid, subgroup: 8},
 			{file: "processors/winograd_inputs", wg: 64, grid: rowGrid},
@@ -164,7 +164,7 @@ var tables = []table{
 		},
 	}, {
 		name: "columns", packing: winograd4x8, transform: &transformed, needs: mesaFrom26Of8, better: mesaFrom26Of8,
-		first: "Mesa 26 on processors", gain: "1.5 to 1.6 times transformed", page: "2026-11-23-sums-ahead",
+		first: "Mesa 26 on processors", gain: "1.5 to 1.6 times transformed", page: "performance.md#processors",
 		shaders: []shader{
 			{file: "processors/conv3d_winograd_columns", taps: 3, wg: 8, pixels: 16, block: 8, blocks: 1, words: true, suit: (*shader).inColumns, grid: columnGrid, sizes: oneFrame},
 			{file: "processors/winograd_inputs", wg: 64, grid: rowGrid},
@@ -180,23 +180,23 @@ var tables = []table{
 		shaders: []shader{{file: "plain/conv_up", taps: 2, wg: 64, pixels: 8, block: 8, grid: segmentGrid}},
 	}, {
 		name: "cooperative4", packing: blocks4x8, needs: subgroupsOf4, better: subgroupsOf4,
-		first: "SwiftShader", gain: "1.1 times plain", page: "2026-11-23-swiftshader",
+		first: "SwiftShader", gain: "1.1 times plain", page: "performance.md#browser",
 		shaders: []shader{{file: "processors/conv_up_cooperative4", taps: 2, wg: 16, pixels: 16, block: 8, blocks: 2, grid: segmentGrid, subgroup: 4}},
 	}, {
 		name: "columns", packing: blocks4x8, needs: mesaFrom26Of8, better: mesaFrom26Of8,
-		first: "Mesa 26 on processors", gain: "1.3 times plain with F(2,3) in time", page: "2026-11-24-enlarging",
+		first: "Mesa 26 on processors", gain: "1.3 times plain with F(2,3) in time", page: "performance.md#processors",
 		shaders: []shader{{file: "processors/conv_up_columns", taps: 2, wg: 8, pixels: 8, block: 8, blocks: 2, words: true, suit: (*shader).inColumns, grid: columnGrid, sizes: threeFrames}},
 	}, {
 		name: "columns_cooperative", packing: blocks4x8, needs: subgroupsOf8, better: mesaBefore26,
-		first: "Mesa 25 on processors", gain: "1.2 to 1.4 times cooperative loads in rows", page: "2026-11-24-enlarging",
+		first: "Mesa 25 on processors", gain: "1.2 to 1.4 times cooperative loads in rows", page: "performance.md#processors",
 		shaders: []shader{{file: "processors/conv_up_columns_cooperative", taps: 2, wg: 8, pixels: 8, block: 8, blocks: 2, words: true, suit: (*shader).inColumns, grid: columnGrid, sizes: threeFrames, subgroup: 8}},
 	}, {
 		name: "f16", packing: blocks4x8, onlyF16: true, needs: computesF16,
-		gain: "by trial: 0.82 instructions a multiply-add on AMD, plain 1.30", page: "isa",
+		gain: "by trial: 0.82 instructions a multiply-add on AMD, plain 1.30", page: "benchmarks/isa.md",
 		shaders: []shader{{file: "cards/conv_up_f16", taps: 2, wg: 64, pixels: 8, block: 8, words: true, grid: segmentGrid}},
 	}, {
 		name: "matrix", packing: rows16x64, onlyF16: true, inputs8: true, takes: fillsParities, needs: hasRoom(layout.forUp),
-		gain: "by trial: products are 0.29 of its loop on AMD", page: "isa",
+		gain: "by trial: products are 0.29 of its loop on AMD", page: "benchmarks/isa.md",
 		shaders: []shader{{file: "cards/conv_up_matrix", block: matrixBlock, words: true, grid: matrixRowGrid, fit: convMatrices(2, layout.forUp)}},
 	}}},
 
@@ -205,15 +205,15 @@ var tables = []table{
 		shaders: []shader{{file: "plain/conv_up", taps: 2, wg: 64, pixels: 8, block: 8, grid: segmentGrid}},
 	}, {
 		name: "fused", packing: winograd4x8,
-		gain: "by trial: four products for six", page: "2026-11-22-temporal-winograd",
+		gain: "by trial: four products for six", page: "performance.md#cards",
 		shaders: []shader{{file: "cards/conv_up_winograd", taps: 2, wg: 64, pixels: 8, block: 8, grid: segmentGrid}},
 	}, {
 		name: "passes", packing: winograd4x8, better: isAMD,
-		first: "AMD", gain: "four products for six, in registers", page: "2026-11-22-temporal-winograd",
+		first: "AMD", gain: "four products for six, in registers", page: "performance.md#cards",
 		shaders: []shader{{file: "cards/conv_up_winograd_passes", taps: 2, wg: 64, pixels: 8, block: 8, grid: segmentGrid}},
 	}, {
 		name: "cooperative4", packing: winograd4x8, needs: subgroupsOf4, better: subgroupsOf4,
-		first: "SwiftShader", gain: "1.4 times fused", page: "2026-11-23-swiftshader",
+		first: "SwiftShader", gain: "1.4 times fused", page: "performance.md#browser",
 		shaders: []shader{{file: "processors/conv_up_winograd_cooperative4", taps: 2, wg: 16, pixels: 16, block: 8, blocks: 2, grid: segmentGrid, subgroup: 4}},
 	}}},
 
@@ -234,7 +234,7 @@ var tables = []table{
 		},
 	}, {
 		name: "by_group", better: onProcessor,
-		first: "processors", gain: "7.7 to 8.9 times plain on SwiftShader", page: "2026-11-23-without-barriers",
+		first: "processors", gain: "7.7 to 8.9 times plain on SwiftShader", page: "performance.md#browser",
 		shaders: []shader{
 			{file: "processors/group_norm_partial_by_group", wg: 64, grid: frameGrid},
 			{file: "plain/group_norm_merge", wg: 8, grid: eachGrid},
@@ -242,7 +242,7 @@ var tables = []table{
 		},
 	}, { // Mesa 26 takes twice as long for a norm of 16 pixels an invocation
 		name: "by_group_4", better: mesaFrom26,
-		first: "Mesa 26 on processors", gain: "1.6 times by_group", page: "2026-11-23-without-barriers",
+		first: "Mesa 26 on processors", gain: "1.6 times by_group", page: "performance.md#processors",
 		shaders: []shader{
 			{file: "processors/group_norm_partial_by_group", wg: 64, grid: frameGrid},
 			{file: "plain/group_norm_merge", wg: 8, grid: eachGrid},
@@ -258,31 +258,31 @@ var tables = []table{
 		shaders: []shader{{file: "plain/pointwise", wg: 64, pixels: 8, block: 8, grid: segmentGrid}},
 	}, {
 		name: "tiled", packing: tiled4x8, takes: fillsSquare, better: isNVIDIA,
-		first: "NVIDIA", gain: "multiply-adds are 0.77 to 0.85 of its loop", page: "isa",
+		first: "NVIDIA", gain: "multiply-adds are 0.77 to 0.85 of its loop", page: "benchmarks/isa.md",
 		shaders: []shader{{file: "cards/pointwise_tiled", wg: 64, pixels: 8, block: 8, grid: squareGrid}},
 	}, {
 		name: "blocked", packing: blocks4x8, needs: isLlvmpipe, better: isLlvmpipe,
-		first: "Mesa 26 on processors", gain: "1.5 to 1.6 times plain", page: "2026-11-22-tall",
+		first: "Mesa 26 on processors", gain: "1.5 to 1.6 times plain", page: "performance.md#processors",
 		shaders: []shader{{file: "processors/pointwise_blocked", wg: 64, pixels: 8, block: 8, blocks: 2, grid: segmentGrid}},
 	}, {
 		name: "cooperative4", packing: blocks4x8, needs: subgroupsOf4, better: subgroupsOf4,
-		first: "SwiftShader", gain: "plain in registers, with cooperative loads", page: "2026-11-23-swiftshader",
+		first: "SwiftShader", gain: "plain in registers, with cooperative loads", page: "performance.md#browser",
 		shaders: []shader{{file: "processors/pointwise_cooperative4", wg: 64, pixels: 8, block: 8, grid: segmentGrid, subgroup: 4}},
 	}, {
 		name: "cooperative", packing: blocks4x8, needs: subgroupsOf8, better: mesaBefore26,
-		first: "Mesa 25 on processors", gain: "1.85 times plain", page: "2026-11-22-broadcast",
+		first: "Mesa 25 on processors", gain: "1.85 times plain", page: "performance.md#processors",
 		shaders: []shader{{file: "processors/pointwise_cooperative", wg: 64, pixels: 4, block: 8, blocks: 2, grid: segmentGrid, subgroup: 8}},
 	}, {
 		name: "f16", packing: blocks4x8, onlyF16: true, needs: computesF16,
-		gain: "by trial: 0.8 instructions a multiply-add on AMD, plain 1.28", page: "isa",
+		gain: "by trial: 0.8 instructions a multiply-add on AMD, plain 1.28", page: "benchmarks/isa.md",
 		shaders: []shader{{file: "cards/pointwise_f16", wg: 64, pixels: 8, block: 8, words: true, grid: segmentGrid}},
 	}, {
 		name: "tiled_f16", packing: tiledF16, takes: fillsSquare, onlyF16: true, needs: computesF16,
-		gain: "by trial: 0.76 instructions a multiply-add on AMD, 0.88 on Ada", page: "isa",
+		gain: "by trial: 0.76 instructions a multiply-add on AMD, 0.88 on Ada", page: "benchmarks/isa.md",
 		shaders: []shader{{file: "cards/pointwise_tiled_f16", wg: 64, pixels: 8, block: 8, words: true, grid: squareGrid}},
 	}, {
 		name: "matrix", packing: rows16x128, onlyF16: true, inputs8: true, takes: fillsMatrices, needs: hasRoom(layout.doubled),
-		gain: "by trial: products are 0.25 of its loop on AMD", page: "isa",
+		gain: "by trial: products are 0.25 of its loop on AMD", page: "benchmarks/isa.md",
 		shaders: []shader{{file: "cards/pointwise_matrix", block: 2 * matrixBlock, words: true, grid: flatGrid, fit: pointMatrices(1)}},
 	}}},
 

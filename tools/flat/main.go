@@ -1,5 +1,5 @@
 // Command flat decodes a long clip and plots the memory of the device and of the
-// process while it does. docs/benchmarks/2026-11-22-flat.md has the command.
+// process while it does. docs/performance.md#memory has the command.
 package main
 
 import (

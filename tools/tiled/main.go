@@ -1,6 +1,6 @@
 // Command tiled draws what the reference's tiles do to a photograph: decoded in one
 // piece, decoded in blended tiles, and the difference between the two, amplified.
-// docs/benchmarks/2026-11-22-tiled.md has the command.
+// docs/reference/accuracy.md has the command.
 package main
 
 import (
