@@ -36,7 +36,7 @@ TOKEN = "a-token-of-clients-0123"
 SMALL = ["seedvr2", "wan", "wan22", "qwen", "layered"]
 FLAT = {"sdxl": 4, "flux2_vae": 128}  # models of pictures alone, and the channels of their latents
 NAMES = [*SMALL, "published", *FLAT]
-OWN = ["sd", "taesd"]  # of sizes that ComfyUI's own VAEs have, as "published"
+OWN = ["sd", "taesd"]  # with the sizes of ComfyUI's own VAEs, like "published"
 ALL = "addresses tokens schemas decodes previews batches encodes own pictures flat sizes workflows wrong cancel busy vaes core saved freed killed".split()
 random = numpy.random.default_rng(7)
 
@@ -157,7 +157,7 @@ class Comfy(Process):
         for name in (*NAMES, *OWN):
             os.symlink(os.path.join(o.models, filename(name)), self.path("models", "vae", filename(name)))
         tiny = load_file(os.path.join(o.models, "taesd.safetensors"))
-        for half in ("taesd_encoder", "taesd_decoder"):  # which ComfyUI calls "taesd" together
+        for half in ("taesd_encoder", "taesd_decoder"):  # ComfyUI calls the pair "taesd"
             save_file({name.removeprefix(half + "."): t for name, t in tiny.items() if name.startswith(half)}, self.path("models", "vae_approx", half + ".safetensors"))
         whole = {"first_stage_model." + name: t for name, t in load_file(os.path.join(o.models, "sdxl.safetensors")).items()}
         whole["model.diffusion_model.out.2.bias"] = numpy.zeros(4, numpy.float32)
@@ -471,11 +471,11 @@ def vaes(comfy, server):
         name = "sdxl" if "/" in model else model
         shape = (2, FLAT[name], 4, 6) if name in FLAT else latent(name).shape
         z, pixels = random.standard_normal(shape, dtype=numpy.float32), clip(name, frames=2 if name in FLAT else 5)
-        pixels[..., 3:] = 1  # this node leaves alpha out
+        pixels[..., 3:] = 1  # this node drops alpha
         vae = load(model)
         got = comfy.kept({"load": comfy.put(z), "vae": vae, "decode": node("VAEDecode", samples=["load", 1], vae=["vae", 0]),
                           "keep": node("KeepNumbers", image=["decode", 0])})
-        more = ["--no-independent-frames"] if name in ("qwen", "layered") else []  # ComfyUI's are video
+        more = ["--no-independent-frames"] if name in ("qwen", "layered") else []  # ComfyUI treats these as video
         same(got, decoded(server, name, z, *more), model)
         got = comfy.kept({"load": comfy.put(pixels), "vae": vae, "encode": node("VAEEncode", pixels=["load", 0], vae=["vae", 0]),
                           "keep": node("KeepNumbers", latent=["encode", 0])})
@@ -483,12 +483,13 @@ def vaes(comfy, server):
         same(got, want.reshape(-1, *want.shape[-4:]).transpose(0, 2, 1, 3, 4).reshape(got.shape) if name in FLAT else want, model)
 
 
-# ComfyUI's own nodes that take a VAE are run with VAEs of the sizes that ComfyUI knows, which are large, and small
-# pictures. What isn't here has a widget's default, or comes from nodes of comfyui_keep.py.
+# ComfyUI's own nodes that take a VAE run with VAEs of the sizes that ComfyUI knows,
+# which are large, and small pictures. Other inputs have a widget's default, or come
+# from nodes of comfyui_keep.py.
 SIZES = {"width": 32, "height": 16, "length": 5, "video_frames": 2, "batch_size": 1, "frame_idx": 0, "filename_prefix": "own", "tracks": "[]"}
 MODELS = {"comfy_extras.nodes_wan": "published", "comfy_extras.nodes_cosmos": "published", "comfy_extras.nodes_hunyuan": "published",
-          "comfy_extras.nodes_qwen": "taesd"}  # by the module of nodes; else "sd"
-BOTH = ["VAEDecode", "VAEEncode", "VAEDecodeTiled", "VAEEncodeTiled"]  # with "published", too
+          "comfy_extras.nodes_qwen": "taesd"}  # by the nodes' module; else "sd"
+BOTH = ["VAEDecode", "VAEEncode", "VAEDecodeTiled", "VAEEncodeTiled"]  # also with "published"
 TILED = {"tile_size": 64, "overlap": 16, "temporal_size": 8, "temporal_overlap": 4}
 INPUTS = {
     ("VAEDecodeTiled", "sd"): {"samples": (1, 4, 9, 8), **TILED},
@@ -741,10 +742,10 @@ def asked(comfy, workflow):
             spec = spec if isinstance(spec[-1], dict) else [*spec, {}]
             if isinstance(spec[0], list) or spec[0] in ("STRING", "INT", "FLOAT", "BOOLEAN", "COMBO", "COMFY_DYNAMICCOMBO_V3"):
                 if not values and name in optional:
-                    continue  # of a later ComfyUI than the workflow
+                    continue  # from a later ComfyUI than the workflow
                 given[name] = values.pop(0)
                 if any(on and (key.endswith("_upload") or key == "control_after_generate") for key, on in spec[-1].items()):
-                    values.pop(0)  # what stands below it
+                    values.pop(0)  # the widget below it
         assert not values, f"{n['type']}: {values} are no widget's"
         for i in n.get("inputs", []):
             if i.get("link") is not None:

@@ -58,7 +58,7 @@ def tensors(at, value):
         for i, inner in enumerate(value):
             yield from tensors(f"{at}[{i}]", inner)
     elif isinstance(value, Control):
-        yield at + ".hint", value.vae.encode(value.hint.movedim(1, -1)).numpy()  # as a control net does when it samples
+        yield at + ".hint", value.vae.encode(value.hint.movedim(1, -1)).numpy()  # like a control net when it samples
 
 
 class Control:

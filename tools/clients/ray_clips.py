@@ -83,7 +83,7 @@ def nodes(o, ends):
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         address = "127.0.0.1:%d" % s.getsockname()[1]
-    short = ends.enter_context(tempfile.TemporaryDirectory(prefix="ray", ignore_cleanup_errors=True))  # sockets' names are
+    short = ends.enter_context(tempfile.TemporaryDirectory(prefix="ray", ignore_cleanup_errors=True))  # because sockets' names are short
     ray = os.path.join(os.path.dirname(sys.executable), "ray")
     for i, driver in enumerate(o.drivers):
         who = ["--address=" + address] if i else ["--head", "--port=" + address.split(":")[1], "--include-dashboard=false", "--temp-dir=" + short]

@@ -25,8 +25,8 @@ from safetensors.numpy import load_file, save_file
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "integrations", "python", "src"))
 MODELS = {"seedvr2": "seedvr2", "wan": "wan", "wan22": "wan22", "qwen": "qwen_image_vae"}
-TINY = "taew2_1"  # of Wan's previews
-PICTURES = ["sdxl", "flux2_vae"]  # models of pictures alone
+TINY = "taew2_1"  # for Wan's previews
+PICTURES = ["sdxl", "flux2_vae"]  # models for pictures only
 CHANNELS = {"wan22": 48, "sdxl": 4, "flux2_vae": 128}
 COMMON = ["--precision", "f32", "--no-tune"]
 random = numpy.random.default_rng(7)
@@ -263,7 +263,7 @@ def refused(address):
 
     vae = tessera_vae.Server(address, model="wan")
     fails(lambda: vae.decode(numpy.zeros((1, 3, 1, 2, 2), numpy.float32)), "shape")
-    fails(lambda: vae.decode(numpy.zeros((1, 3, 1, 2048, 2048), numpy.float32)), "shape")  # before all of it was sent
+    fails(lambda: vae.decode(numpy.zeros((1, 3, 1, 2048, 2048), numpy.float32)), "shape")  # before all of it is sent
     fails(lambda: vae.decode(numpy.zeros((1, 16, 1, 2, 2))), "float64", "float32", kind=TypeError)
     fails(lambda: vae.decode([1.0]), "list", kind=TypeError)
     fails(lambda: vae.decode(numpy.full((1, 16, 1, 2, 2), numpy.nan, numpy.float32)), "NaN")

@@ -94,7 +94,7 @@ def run(server, floats):
             server.floats(state)
         made = server.memory(state["bytes"])
         comfyui.fill(reply, made, lambda done: None)
-        raise comfyui.TesseraError("which made something")  # a node goes on with it
+        raise comfyui.TesseraError("which made something")  # a node continues after it
 
 
 def main():

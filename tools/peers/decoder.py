@@ -133,8 +133,8 @@ class Graph:
         _, c, t, h, w = self.shapes[x]
         u = self.conv(name + ".upscale_conv", x)
         z = self.shapes[u][1] // (4 * c)
-        # Rows, columns and time of 2x2xz, then channels; a step at a time, since
-        # providers turn no more than so many axes. Time first: [2 2, z c, t, h w].
+        # Rows, columns and time of 2x2xz, then channels; in steps, because providers
+        # transpose only a few axes. Time first: [2 2, z c, t, h w].
         u = self.transpose(self.reshape(u, [4, z, c, t, h * w]), [0, 2, 3, 1, 4])
         t *= z
         u = self.transpose(self.reshape(u, [2, 2, c * t, h, w]), [2, 3, 0, 4, 1])

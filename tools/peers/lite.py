@@ -8,7 +8,7 @@ import tflite
 
 import graphs
 
-SAME = 0  # padding; 0 is no fused activation, too
+SAME = 0  # padding; 0 also means no fused activation
 
 
 def transposed(a, *axes):

@@ -35,7 +35,7 @@ def opened(folder):
     found, errors = {}, {}
     paths, feeds = graphs.write(folder)
     for graph, path in paths.items():
-        if found and graph.endswith("-in-parts"):  # needed where the whole fails
+        if found and graph.endswith("-in-parts"):  # only needed if the whole graph fails
             continue
         name = f"{PEER}:{graph}"
         try:

@@ -11,7 +11,7 @@ import decoder
 GROUPS = 32
 
 # Bytes of a binding on lavapipe. onnxruntime's provider binds larger tensors in
-# segments, which its softmax and 3x3 convolutions don't take.
+# segments, which its softmax and 3x3 convolutions reject.
 BINDING = 128 << 20
 
 

@@ -1,6 +1,6 @@
-# Replays the cases of the operation tables on wgpu, which runs and compiles
-# WGSL for Firefox: tools/wgpu.sh writes them (gpu/gputest/export.go says how
-# they lie) and runs this. The device has WebGPU's default limits.
+# Replays the cases of the operation tables on wgpu, which compiles and runs WGSL in
+# Firefox. tools/wgpu.sh writes them (gpu/gputest/export.go describes their format) and
+# runs this. The device has WebGPU's default limits.
 import collections
 import json
 import multiprocessing
