@@ -1,4 +1,4 @@
-"""Called by torch.sh: Tessera and PyTorch on one processor, in turns."""
+"""Times Tessera and PyTorch on one processor, in turns. torch.sh runs it."""
 
 import argparse
 import json
@@ -59,12 +59,12 @@ class Program:
         return done.stdout
 
     def seconds(self, model, op, frames, side):
-        """Of the second run in one process."""
+        """Seconds of the second run in one process."""
         report = json.loads(self.run("--json", "-q", "--progress=none", "bench", op, "-m", model, "--precision=f32", "--seconds=1", f"--size={side}x{side}", f"--frames={frames}", "--tile=off"))
         return report["jobs"][0]["seconds"], report
 
     def result(self, model, op, given):
-        """What it makes of numbers."""
+        """The result for numbers."""
         np.save(f"{self.folder}/in.npy", given)
         common = ["-q", "--progress=none", "--precision=f32", "--tile=off", "-m", model, "in.npy", "-o", "out.npy"]
         self.run(op, *common, "--scale=none")

@@ -1,4 +1,4 @@
-"""Decodes by the program in the installed package, as the command line does.
+"""Decodes with the program in the installed package; the result must equal the command line's.
 
     python tools/clients/wheel.py TESSERA CHECKPOINT
 """
