@@ -1,17 +1,18 @@
 package wgsl
 
-// tables are the kernels of each operation. The first of an operation is the plain one,
-// which runs everywhere. Others go before those in front of them on the adapters that
-// `better` names (adapters.go); without `better` a kernel is taken where it was chosen, by
+// tables lists the kernels of each operation. The first one is the plain kernel, which
+// runs everywhere. A kernel with `better` comes before those above it on the adapters
+// that better accepts (adapters.go). A kernel without it runs only if it is chosen, by
 // name or by trials on the adapter (package tune).
 //
-// A kernel has its shaders, which run one after the other, with the sizes of their tiles:
-// wg invocations in a workgroup, of which each makes `pixels` pixels in `blocks` blocks of
-// `block` channels, from `taps` taps side by side. Those of folder plain/ run everywhere,
-// of cards/ on graphics cards, of processors/ on drivers that compute on a processor.
-// Without the rows of a folder the others do its work. docs/reference/kernels.md is this table.
+// A kernel has shaders, which run in sequence, with the sizes of their tiles: wg
+// invocations in a workgroup, each of which computes `pixels` pixels in `blocks` blocks
+// of `block` channels from `taps` adjacent taps. Shaders of folder plain/ run
+// everywhere, those of cards/ on graphics cards, those of processors/ on drivers that
+// compute on a processor. If the rows of a folder are removed, the other kernels
+// replace them. docs/reference/kernels.md shows this table.
 var tables = []table{
-	{"attention", []kernel{{ // scores, their powers, values weighted by them; pixels are queries, a block is of keys, then of channels
+	{"attention", []kernel{{ // scores, exponentials, values weighted by them; pixels are queries; a block is of keys, then of channels
 		name: "plain",
 		shaders: []shader{
 			{file: "plain/attention_scores", wg: 64, pixels: 8, block: keyBlock, grid: blockGrid},
@@ -34,7 +35,7 @@ var tables = []table{
 			{file: "plain/attention_softmax", wg: 64, grid: frameGrid},
 			{file: "processors/attention_values_cooperative", wg: 64, pixels: 4, block: 8, blocks: 4, grid: blockedGrid},
 		},
-	}, { // of four blocks Mesa 25 leaves the loop over them a loop, and looks sums up
+	}, { // with four blocks, Mesa 25 does not unroll the loop over them, and indexes the sums
 		name: "cooperative", needs: subgroupsOf8, better: mesaBefore26,
 		first: "Mesa 25 on processors", gain: "2.6 times plain", page: "performance.md#processors",
 		shaders: []shader{
@@ -42,7 +43,7 @@ var tables = []table{
 			{file: "plain/attention_softmax", wg: 64, grid: frameGrid},
 			{file: "processors/attention_values_cooperative", wg: 64, pixels: 4, block: 8, blocks: 3, grid: blockedGrid},
 		},
-	}, { // powers are stored as halves, which are multiplied with
+	}, { // exponentials are stored as halves, for the products
 		name: "matrix", onlyF16: true, needs: hasRoom(layout.forValues),
 		gain: "by trial: products are 0.22 to 0.25 of its loop", page: "benchmarks/isa.md",
 		shaders: []shader{
@@ -54,7 +55,7 @@ var tables = []table{
 
 	{"avg_down_3d", []kernel{{name: "plain", shaders: []shader{{file: "plain/avg_down_3d", wg: 64, grid: rowGrid}}}}},
 
-	{"conv3d", []kernel{{ // of stride 1
+	{"conv3d", []kernel{{ // stride 1
 		name: "plain", packing: blocks4x8,
 		shaders: []shader{{file: "plain/conv3d", taps: 3, wg: 64, pixels: 8, block: 8, grid: segmentGrid}},
 	}, {
@@ -87,7 +88,7 @@ var tables = []table{
 		shaders: []shader{{file: "cards/conv3d_matrix", block: matrixBlock, words: true, grid: matrixRowGrid, fit: convMatrices(3, layout.unchanged)}},
 	}}},
 
-	{"conv3d_strided", []kernel{{ // of stride 2 in space
+	{"conv3d_strided", []kernel{{ // spatial stride 2
 		name: "plain", packing: blocks4x8,
 		shaders: []shader{{file: "plain/conv3d", taps: 3, stride: 2, wg: 64, pixels: 4, block: 8, grid: segmentGrid}},
 	}, {
@@ -120,10 +121,10 @@ var tables = []table{
 		shaders: []shader{{file: "cards/conv3d_strided_matrix", block: 2 * matrixBlock, words: true, grid: flatGrid, fit: pointMatrices(3)}},
 	}}},
 
-	{"conv3d_winograd_rows", []kernel{{ // Winograd's F(4,3) along rows; the plain one makes pixels one by one
+	{"conv3d_winograd_rows", []kernel{{ // Winograd's F(4,3) along rows; the plain kernel computes pixels one by one
 		name: "plain", packing: blocks4x8,
 		shaders: []shader{{file: "plain/conv3d", taps: 3, wg: 64, pixels: 8, block: 8, grid: segmentGrid}},
-	}, { // the products, the sums
+	}, { // products, input transform
 		name: "transformed", packing: winograd4x8, transform: &transformed, needs: subgroupsOf8, better: mesaBefore26,
 		first: "Mesa 25 on processors", gain: "with 16,384 pixels and 64 channels or more", page: "performance.md#processors",
 		shaders: []shader{
@@ -139,7 +140,7 @@ var tables = []table{
 		},
 	}}},
 
-	{"conv3d_winograd", []kernel{{ // Winograd's F(2,3) in time, or F(4,3); the plain one makes frames one by one
+	{"conv3d_winograd", []kernel{{ // Winograd's F(2,3) or F(4,3) in time; the plain kernel computes frames one by one
 		name: "plain", packing: blocks4x8,
 		shaders: []shader{{file: "plain/conv3d", taps: 3, wg: 64, pixels: 8, block: 8, grid: segmentGrid}},
 	}, {
@@ -154,7 +155,7 @@ var tables = []table{
 		name: "cooperative4", packing: winograd4x8, needs: subgroupsOf4, better: subgroupsOf4,
 		first: "SwiftShader", gain: "1.4 times fused", page: "performance.md#browser",
 		shaders: []shader{{file: "processors/conv3d_winograd_cooperative4", taps: 3, wg: 16, pixels: 16, block: 8, blocks: 2, grid: segmentGrid, subgroup: 4}},
-	}, { // the products, input transforms of F(2,3) and F(4,3)
+	}, { // products, input transforms of F(2,3) and F(4,3)
 		name: "transformed", packing: winograd4x8, transform: &transformed, needs: subgroupsOf8, better: subgroupsOf8,
 		first: "Mesa 25 on processors", gain: "1.4 to 2.1 times fused", page: "performance.md#processors",
 		shaders: []shader{
@@ -172,7 +173,7 @@ var tables = []table{
 		},
 	}}},
 
-	{"conv_depthwise", []kernel{{name: "plain", shaders: []shader{{file: "plain/conv_depthwise", wg: 64, pixels: 4, grid: segmentRowGrid}}}}}, // four channels an invocation
+	{"conv_depthwise", []kernel{{name: "plain", shaders: []shader{{file: "plain/conv_depthwise", wg: 64, pixels: 4, grid: segmentRowGrid}}}}}, // four channels per invocation
 	{"conv_grouped", []kernel{{name: "plain", packing: blocks4x8, shaders: []shader{{file: "plain/conv_grouped", taps: 3, wg: 64, pixels: 8, block: 8, grid: segmentGrid}}}}},
 
 	{"conv_up", []kernel{{
@@ -200,7 +201,7 @@ var tables = []table{
 		shaders: []shader{{file: "cards/conv_up_matrix", block: matrixBlock, words: true, grid: matrixRowGrid, fit: convMatrices(2, layout.forUp)}},
 	}}},
 
-	{"conv_up_winograd", []kernel{{ // the plain one makes frames one by one, which is quicker on Mesa's driver for processors, in columns: 55 GFLOP/s of six products for 31 of four
+	{"conv_up_winograd", []kernel{{ // the plain kernel computes frames one by one, which in columns is faster on Mesa's driver for processors: 55 GFLOP/s with six products, 31 with four
 		name: "plain", packing: blocks4x8,
 		shaders: []shader{{file: "plain/conv_up", taps: 2, wg: 64, pixels: 8, block: 8, grid: segmentGrid}},
 	}, {
@@ -218,14 +219,14 @@ var tables = []table{
 	}}},
 
 	{"depth_to_space", []kernel{{name: "plain", shaders: []shader{{file: "plain/depth_to_space", wg: 64, grid: rowGrid}}}}},
-	{"dequantise", []kernel{{name: "plain", shaders: []shader{{file: "plain/dequantise", wg: 64, grid: rowGrid}}}}}, // four channels of a pixel an invocation
+	{"dequantise", []kernel{{name: "plain", shaders: []shader{{file: "plain/dequantise", wg: 64, grid: rowGrid}}}}}, // four channels of a pixel per invocation
 	{"dup_up_3d", []kernel{{name: "plain", shaders: []shader{{file: "plain/dup_up_3d", wg: 64, grid: rowGrid}}}}},
 	{"fade", []kernel{{name: "plain", shaders: []shader{{file: "plain/fade", wg: 256, grid: frameGrid}}}}},
 	{"feather_blend", []kernel{{name: "plain", shaders: []shader{{file: "plain/feather_blend", wg: 64, grid: rowGrid}}}}},
 	{"feather_normalise", []kernel{{name: "plain", shaders: []shader{{file: "plain/feather_normalise", wg: 256, grid: frameGrid}}}}},
 	{"fold", []kernel{{name: "plain", shaders: []shader{{file: "plain/fold", wg: 64, grid: rowGrid}}}}},
 
-	{"group_norm", []kernel{{ // moments of chunks of pixels, those of groups, the norm
+	{"group_norm", []kernel{{ // moments of chunks of pixels, moments of groups, the norm
 		name: "plain",
 		shaders: []shader{
 			{file: "plain/group_norm_partial", wg: normWG, grid: eachGrid},
@@ -240,7 +241,7 @@ var tables = []table{
 			{file: "plain/group_norm_merge", wg: 8, grid: eachGrid},
 			{file: "plain/group_norm_apply", wg: 64, pixels: 16, grid: frameGrid},
 		},
-	}, { // Mesa 26 takes twice as long for a norm of 16 pixels an invocation
+	}, { // Mesa 26 takes twice as long for a norm of 16 pixels per invocation
 		name: "by_group_4", better: mesaFrom26,
 		first: "Mesa 26 on processors", gain: "1.6 times by_group", page: "performance.md#processors",
 		shaders: []shader{
@@ -250,10 +251,10 @@ var tables = []table{
 		},
 	}}},
 
-	{"winograd_weights", []kernel{{name: "plain", shaders: []shader{{file: "plain/winograd_weights", wg: 64, grid: rowGrid}}}}},     // a vec4 of each tap an invocation
-	{"winograd_weights_4", []kernel{{name: "plain", shaders: []shader{{file: "plain/winograd_weights_4", wg: 64, grid: rowGrid}}}}}, // the same of F(4,3)
+	{"winograd_weights", []kernel{{name: "plain", shaders: []shader{{file: "plain/winograd_weights", wg: 64, grid: rowGrid}}}}},     // a vec4 of each tap per invocation
+	{"winograd_weights_4", []kernel{{name: "plain", shaders: []shader{{file: "plain/winograd_weights_4", wg: 64, grid: rowGrid}}}}}, // for F(4,3)
 
-	{"pointwise", []kernel{{ // 1x1xKT, whose outputs the store may shuffle
+	{"pointwise", []kernel{{ // 1x1xKT, with an optional shuffle of the outputs at the store
 		name: "plain", packing: blocks4x8,
 		shaders: []shader{{file: "plain/pointwise", wg: 64, pixels: 8, block: 8, grid: segmentGrid}},
 	}, {
@@ -286,13 +287,13 @@ var tables = []table{
 		shaders: []shader{{file: "cards/pointwise_matrix", block: 2 * matrixBlock, words: true, grid: flatGrid, fit: pointMatrices(1)}},
 	}}},
 
-	{"quantise", []kernel{{name: "plain", shaders: []shader{{file: "plain/quantise", wg: 64, grid: frameGrid}}}}}, // four channels of a row an invocation
+	{"quantise", []kernel{{name: "plain", shaders: []shader{{file: "plain/quantise", wg: 64, grid: frameGrid}}}}}, // four channels of a row per invocation
 	{"replicate", []kernel{{name: "plain", shaders: []shader{{file: "plain/replicate", wg: 64, grid: rowGrid}}}}},
 	{"rms_norm", []kernel{{name: "plain", shaders: []shader{{file: "plain/rms_norm", wg: 128, pixels: 4, grid: rmsGrid}}}}},
 	{"sample", []kernel{{name: "plain", shaders: []shader{{file: "plain/sample", wg: 64, grid: frameGrid}}}}},
 	{"space_to_depth", []kernel{{name: "plain", shaders: []shader{{file: "plain/space_to_depth", wg: 64, grid: rowGrid}}}}},
 	{"spatial_norm", []kernel{{name: "plain", shaders: []shader{{file: "plain/spatial_norm", wg: 64, pixels: 4, grid: frameGrid}}}}},
-	{"sum_taps", []kernel{{name: "plain", shaders: []shader{{file: "plain/sum_taps", wg: 64, grid: rowGrid}}}}}, // a vec4 an invocation
+	{"sum_taps", []kernel{{name: "plain", shaders: []shader{{file: "plain/sum_taps", wg: 64, grid: rowGrid}}}}}, // a vec4 per invocation
 	{"time_attention", []kernel{{name: "plain", shaders: []shader{{file: "plain/time_attention", wg: 64, block: 32, grid: rowGrid}}}}},
 	{"to_rgba8", []kernel{{name: "plain", shaders: []shader{{file: "plain/to_rgba8", wg: 64, grid: rowGrid}}}}},
 	{"unpatchify", []kernel{{name: "plain", shaders: []shader{{file: "plain/unpatchify", wg: 64, grid: rowGrid}}}}},

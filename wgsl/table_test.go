@@ -28,8 +28,8 @@ A tile is invocations per workgroup × pixels × channels per invocation; the ad
 |---|---|---|---|---|---|---|---|
 `
 
-// TestKernelsPage holds docs/reference/kernels.md, and that a kernel which goes first somewhere, or
-// may be chosen, says what for.
+// TestKernelsPage checks docs/reference/kernels.md, and that a kernel that comes first somewhere,
+// or may be chosen, says why.
 func TestKernelsPage(t *testing.T) {
 	var page strings.Builder
 	page.WriteString(kernelsHead)
