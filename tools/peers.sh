@@ -9,7 +9,7 @@
 #                                        Stable Diffusion's whole decoder at these sizes;
 #                                        takes hours, so it runs only if asked for
 #
-# Python and Node serve the peers only; what they need goes into build/peers.
+# Python and Node are only for the peers; their packages go into build/peers.
 set -eu
 cd "$(dirname "$0")/.."
 python="onnxruntime-webgpu==1.27.0 onnx==1.23.2 numpy==2.4.6 tflite==2.18.0"

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Replays every case of the operation tables on wgpu, what Firefox compiles and
-# runs WGSL with, and compares within the same bounds. Go writes the cases;
-# Python runs wgpu and lives in the user's cache.
+# Replays every case of the operation tables on wgpu, which compiles and runs WGSL in
+# Firefox, and compares within the same bounds. Go writes the cases; Python runs wgpu
+# and is installed in the user's cache.
 #
 #   TESSERA_CASES=DIR   where the cases are written, 450 MB; default build/wgpu,
 #                       removed at the end
