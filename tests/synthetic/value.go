@@ -1,5 +1,5 @@
 // Package synthetic computes tensor values from tensor names ("synthetic v1"). A
-// checkpoint or an input of any size can thus be created when needed, is equal on every
+// checkpoint or an input of any size can therefore be created when needed, is equal on every
 // machine, and is never stored. The goldens use the same formula.
 //
 // Start with Fill for inputs, and with WriteSeedVR2, WriteWan or a Create function for
