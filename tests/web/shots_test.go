@@ -26,7 +26,6 @@ func TestShots(t *testing.T) {
 	desktop("light")
 	v.open("?demo=2x32x32", "")
 	v.ready()
-	take("desktop-idle")
 	phone("dark")
 	take("phone-idle")
 	desktop("dark")
