@@ -37,7 +37,7 @@ type Plan struct {
 	Hosted   bool  // the largest activations of pictures live on the host
 	Away     bool  // causal memory lives on the host and is transferred
 	Streamed int64 // bytes of weights on the host, transferred for each layer that uses them
-	Host     int64 // bytes of all these there
+	Host     int64 // bytes of all these on the host
 	Moved    int64 // bytes transferred to the device and back, in the whole job
 
 	Spool   int64 // bytes outside of the device

@@ -15,7 +15,7 @@ type Work struct {
 	Preview      *Previews                       // nil without previews
 	FromHelper   *gpu.Buffer                     // receives a frame that a helper made; nil without helpers
 	Staging      []*gpu.Buffer                   // readback buffers for results
-	Piece        int64                           // most bytes of causal memory transferred at once
+	Piece        int64                           // most bytes of causal memory or activations transferred at once
 	Weights      []*gpu.Buffer                   // read by commands, on the device
 	Streamed     []*gpu.Buffer                   // on the host
 	NewSpool     func(size int64) (Spool, error) // see Internals.Spool

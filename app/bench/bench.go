@@ -50,7 +50,7 @@ type Report struct {
 	Roofline Roofline `json:"roofline"`
 	Ops      []Op     `json:"ops,omitempty"`
 	Jobs     []Job    `json:"jobs,omitempty"`
-	Kernels  []string `json:"kernels,omitempty"` // tried on this adapter
+	Kernels  []string `json:"kernels,omitempty"` // verifications and trials on this adapter
 	Missing  string   `json:"missing,omitempty"` // why the rest was not measured
 	Busy     string   `json:"busy,omitempty"`    // sign that the device did other work meanwhile
 	Seconds  float64  `json:"seconds"`           // for the whole run

@@ -50,9 +50,9 @@ type Stage struct {
 	Shrunk       bool    `json:"shrunk"`
 	PlannedBytes int64   `json:"planned_device_bytes"`
 	UntiledBytes int64   `json:"untiled_device_bytes,omitempty"` // for exact tiles: what one tile would need; absent beyond the limits
-	Host         int64   `json:"host_bytes,omitempty"`           // causal memory and weights that live on the host
+	Host         int64   `json:"host_bytes,omitempty"`           // causal memory, activations and weights that live on the host
 	HostWeights  int64   `json:"host_weight_bytes,omitempty"`    // the weights in host_bytes
-	Moved        int64   `json:"moved_bytes,omitempty"`          // of both, to the device and back, per clip
+	Moved        int64   `json:"moved_bytes,omitempty"`          // of host_bytes, to the device and back, per clip
 	BudgetBytes  int64   `json:"budget_bytes"`
 	FLOPs        int64   `json:"flops"`
 	Shares       []Share `json:"shares,omitempty"` // of the adapters after the first

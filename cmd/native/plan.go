@@ -90,10 +90,10 @@ type planned struct {
 	Canvas      int64  `json:"canvas_bytes"`            // for assembling tiles
 	Transfer    int64  `json:"transfer_bytes"`
 	Spool       int64  `json:"spool_bytes"`                 // outside of the device
-	Host        int64  `json:"host_bytes,omitempty"`        // causal memory and weights that live on the host
+	Host        int64  `json:"host_bytes,omitempty"`        // causal memory, activations and weights that live on the host
 	HostWeights int64  `json:"host_weight_bytes,omitempty"` // the weights in host_bytes
 	HostFree    int64  `json:"host_free_bytes,omitempty"`   // must be free on the host before a run uses host_bytes
-	Moved       int64  `json:"moved_bytes,omitempty"`       // host_bytes and host_weight_bytes, to the device and back, in the whole job
+	Moved       int64  `json:"moved_bytes,omitempty"`       // of host_bytes, to the device and back, in the whole job
 
 	Choices []planChoice `json:"choices,omitempty"` // with --choices
 

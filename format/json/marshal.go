@@ -162,8 +162,7 @@ func (d *Decoder) into(v reflect.Value, where string, depth int) error {
 	return nil
 }
 
-// members reads what is in an object or array; v is invalid where it is
-// skipped.
+// members reads the content of an object or array; an invalid v skips it.
 func (d *Decoder) members(open Delim, v reflect.Value, where string, depth int) error {
 	for d.More() {
 		var field reflect.Value
