@@ -57,7 +57,7 @@ type Options struct {
 	Choose vae.Chooser
 	// Arrived is called when a page has shown the token; nil is not called.
 	Arrived func()
-	// API are package api's options; only Allow and Log are set here.
+	// API are package api's options. The server sets Allow and Log.
 	API api.Options
 	// Tokens are the programs' tokens, with each one's name. If there are none and one is
 	// needed, programs use the page's.
