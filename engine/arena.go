@@ -13,13 +13,13 @@ import (
 // activation has its own placeholder buffer. When all lifetimes are known, place puts them
 // into buffers that all batches share.
 type arena struct {
-	limit   int64 // bytes in one buffer
+	limit   int64 // bytes per buffer
 	buffers []*gpu.Buffer
-	times   schedule // what lies in each of them
+	times   schedule // uses of each buffer
 	uses    []*use
-	batch   int    // that is recorded
-	now     int    // counts what is taken and given
-	layer   string // that is recorded
+	batch   int    // number of the batch that is being recorded
+	now     int    // clock: counts allocations and frees
+	layer   string // being recorded
 }
 
 // use is an activation's placeholder buffer, its lifetime, and the arena buffer that holds it.
@@ -27,9 +27,9 @@ type use struct {
 	_ gpu.Incomparable
 
 	own        *gpu.Buffer
-	in         *gpu.Buffer // the arena's, once it is placed
-	batch      int         // that it is in
-	last       string      // layer that reads it
+	in         *gpu.Buffer // the arena's, once placed
+	batch      int         // number of its batch
+	last       string      // last layer that reads it
 	from, till int
 }
 
@@ -48,7 +48,7 @@ func (a *arena) alloc(label string, size int64) (*gpu.Buffer, error) {
 
 // free ends the lifetime of a buffer.
 func (a *arena) free(b *gpu.Buffer) {
-	for i := len(a.uses) - 1; i >= 0; i-- { // none has it where it was refused
+	for i := len(a.uses) - 1; i >= 0; i-- { // not found if alloc refused it
 		if u := a.uses[i]; u.own == b {
 			if u.till > 0 {
 				panic(fmt.Sprintf("engine: %s freed twice", b.Label))
@@ -73,9 +73,9 @@ func (a *arena) place() map[*gpu.Buffer]*gpu.Buffer {
 	return in
 }
 
-// fit puts u into a buffer that none of its batch's others has while u lives: the
-// smallest, and of several the one that was in use until shortly before. Those that
-// came before are no smaller than u.
+// fit assigns u to the smallest buffer that no other use of its batch has while u lives;
+// of several, to the one that became free last. Uses are placed in order of size, so
+// earlier ones are no smaller than u.
 func (a *arena) fit(u *use) {
 	best, latest := -1, 0
 	for n, b := range a.buffers {
@@ -92,7 +92,7 @@ func (a *arena) fit(u *use) {
 	a.times.add(best, u)
 }
 
-// bytes is the size of all arena buffers.
+// bytes returns the size of all arena buffers.
 func (a *arena) bytes() int64 { return sum(a.buffers) }
 
 // memoryBank keeps the frames that causal convolutions read in the next slice,
@@ -102,13 +102,13 @@ type memoryBank struct {
 	frames map[string][]*gpu.Buffer
 	order  []*gpu.Buffer
 	across int64                    // see Internals.Across
-	away   bool                     // it lives on the host, and the buffers are placeholders
+	away   bool                     // it lives on the host; the buffers are placeholders
 	i8     bool                     // frames are kept in 8 bits
-	hosts  map[*gpu.Buffer]HostSlot // where, for each
-	parked map[int]*HostMemory      // frames that wait for their portion, by its depth
+	hosts  map[*gpu.Buffer]HostSlot // place of each buffer on the host
+	parked map[int]*HostMemory      // frames that wait for their portion, by the portion's depth
 }
 
-// buffers are the memory's buffers on the device.
+// buffers returns the memory's buffers on the device.
 func (m *memoryBank) buffers() []*gpu.Buffer {
 	if m.away {
 		return nil
@@ -118,8 +118,8 @@ func (m *memoryBank) buffers() []*gpu.Buffer {
 
 func newMemoryBank() *memoryBank { return &memoryBank{frames: map[string][]*gpu.Buffer{}} }
 
-// of is the memory of a layer: rows from y on of n frames, like those of x, that are
-// so high.
+// of returns the memory of a layer: rows from y on of n frames that are high rows high
+// and otherwise like those of x.
 func (m *memoryBank) of(layer string, n int, x wgsl.Tensor, high, y int) []wgsl.Tensor {
 	buffers := m.frames[layer]
 	if buffers == nil {

@@ -11,9 +11,8 @@ import (
 	"tessera/wgsl"
 )
 
-// lie takes a buffer of each size at the moment of its letter in `lives`, gives it
-// back at the same letter's second place, and tells in which of the arena's buffers
-// each then lies.
+// lie allocates a buffer of each size at the first position of its letter in `lives` and
+// frees it at the second, and returns the arena buffer of each.
 func lie(t *testing.T, a *arena, lives string, sizes map[rune]int64) map[rune]*gpu.Buffer {
 	t.Helper()
 	own := map[rune]*gpu.Buffer{}
@@ -33,8 +32,8 @@ func lie(t *testing.T, a *arena, lives string, sizes map[rune]int64) map[rune]*g
 	return own
 }
 
-// What lives at different times shares a buffer, the largest first, so that no
-// buffer grows for what comes late.
+// Uses at different times share a buffer; the largest are placed first, so that no buffer
+// grows for a later one.
 func TestArenaPlacesTheLargestFirst(t *testing.T) {
 	a := newArena(1 << 20)
 	in := lie(t, a, "abacbdcd", map[rune]int64{'a': 100, 'b': 200, 'c': 399, 'd': 90})
@@ -44,8 +43,8 @@ func TestArenaPlacesTheLargestFirst(t *testing.T) {
 	require.Len(t, a.buffers, 2)
 }
 
-// Of buffers of one size that are free it takes the one that was needed last: the
-// other stays free for what has lived for longer.
+// Of free buffers of one size, the one that was used last is taken: the other stays free
+// for longer uses.
 func TestArenaLeavesGaps(t *testing.T) {
 	a := newArena(1 << 20)
 	in := lie(t, a, "abbxaccx", map[rune]int64{'a': 100, 'b': 100, 'c': 80, 'x': 60})
@@ -54,8 +53,8 @@ func TestArenaLeavesGaps(t *testing.T) {
 	require.EqualValues(t, 200, a.bytes())
 }
 
-// However many there are, each lies where a look at all that lies there already would
-// put it: the smallest buffer, of equal ones that in use until shortly before.
+// With many uses, each is placed as a search through all placed uses would: in the
+// smallest buffer, of equal ones in the one that became free last.
 func TestArenaTakesTheBest(t *testing.T) {
 	a, r := newArena(1<<20), rand.New(rand.NewPCG(13, 0))
 	for a.batch = range 3 {
@@ -86,7 +85,7 @@ func TestArenaTakesTheBest(t *testing.T) {
 				if o.in != b {
 					continue
 				}
-				free = true // as far as it is there by now
+				free = true // as far as it is placed by now
 				if o.batch == u.batch && o.from < u.till && u.from < o.till {
 					free = false
 					break

@@ -5,20 +5,20 @@ import (
 	"tessera/wgsl"
 )
 
-// Attention has one head, over all pixels of a frame, or of the frames up to it. All
-// these frames must reach the layer at once, because it keeps no memory.
+// Attention has one head, over all pixels of a frame, or with Past also of earlier
+// frames. All these frames must reach the layer at once, because it keeps no memory.
 type Attention struct {
 	_ gpu.Incomparable
 
 	Name string
 	Out  int  // channels
-	Past bool // a pixel sees those of the frames before
+	Past bool // a pixel also sees earlier frames
 }
 
 // Forward reads queries, keys and values, each of Out channels padded to 4, one
 // after another.
 func (a *Attention) Forward(g *Graph, qkv Value) Value {
-	seen := qkv.T // frames, by all frames together
+	seen := qkv.T // frames that are seen, times frames that see them
 	if a.Past {
 		seen = qkv.T * (qkv.T + 1) / 2
 	}
@@ -45,8 +45,8 @@ type TimeAttention struct {
 
 	Name  string
 	Out   int  // channels
-	Heads int  // that divide them into multiples of 4, or 1
-	Unit  bool // queries and keys are divided by their lengths
+	Heads int  // divides the channels into multiples of 4, or into 1
+	Unit  bool // queries and keys are normalised to unit length
 }
 
 // Forward reads queries, keys and values, as Attention does.

@@ -10,35 +10,35 @@ import (
 // A layer whose frames are larger than a binding runs in bands of rows. Each row is computed
 // as without bands, so the result does not change.
 
-// reach says which rows a layer reads for rows y0 to y1 of its output: by*y0+from to
-// by*y1+to, of what it reads taken as `per` times as high. Some may lie outside.
+// reach says which input rows a layer reads for output rows y0 to y1: by*y0+from to
+// by*y1+to, in the input enlarged by per. Some rows may lie outside.
 type reach struct{ by, from, to, per int }
 
-// each is the reach of layers that read no neighbours.
+// each is the reach of layers that read no neighbouring rows.
 var each = reach{by: 1, per: 1}
 
-// cells is that of layers that read cells around pixels of frames twice as high, of
-// which the output begins with row `top`.
+// cells is the reach of layers that read cells around pixels of frames twice as high. The
+// output begins at row top of these.
 func cells(top int) reach { return reach{by: 1, from: top - 1, to: top + 2, per: 2} }
 
-// band is rows y0 to y1 of what an operation makes. Of what it reads, it has rows lo
-// to hi, the next band those from `next` on.
+// band is rows y0 to y1 of an operation's output. Its input has rows lo to hi; the next
+// band's input begins at row `next`.
 type band struct {
 	y0, y1, lo, hi, next int
-	of                   int // rows of all that it reads
+	of                   int // rows of the whole input
 }
 
-// entire is all of an output of so many rows, which reads all of its input.
+// entire returns the band of a whole output, which reads the whole input.
 func entire(made, read int) band { return band{y1: made, hi: read, next: read, of: read} }
 
-// window is a window on all that the operation reads as it is on the band's rows.
+// window converts a window on the whole input to one on the band's rows.
 func (e *emitter) window(w Window) Window {
 	w.Y += e.reach.by*e.b.y0 - e.reach.per*e.b.lo
 	w.H = e.b.y1 - e.b.y0
 	return w
 }
 
-// all records an operation's whole output y, in bands if it can't be bound.
+// all records an operation's whole output y, in bands if it cannot be bound at once.
 func (e *emitter) all(n *node, y *wgsl.Tensor) {
 	e.reach, e.b = n.reach, band{}
 	if len(n.reads) > 0 {
@@ -82,7 +82,7 @@ func (e *emitter) close(label string, x *wgsl.Tensor) {
 // beyond reports whether n frames of x, or all if it has fewer, are too large to bind.
 func (e *emitter) beyond(x *wgsl.Tensor, n int) bool { return x.Beyond(n, e.limits.MaxBinding) }
 
-// unbound is the error of so many rows of x that can't be bound; nil if they can.
+// unbound returns an error if the given rows of x cannot be bound, else nil.
 func unbound(label string, x *wgsl.Tensor, rows int, most int64) error {
 	bytes := int64(rows) * x.RowBytes()
 	if bytes <= most {

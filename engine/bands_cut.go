@@ -21,10 +21,10 @@ import (
 // The runner sees only commands. Results are downloaded in bands that can be bound, too
 // (Plan.Bound).
 
-// rows are the input rows for rows y0 to y1-1 of the output.
+// rows returns the input rows for rows y0 to y1-1 of the output.
 func (r reach) rows(y0, y1 int) (lo, hi int) { return r.row(r.by*y0 + r.from), r.row(r.by*y1 + r.to) }
 
-// row is the input row that holds row y of the input enlarged by per.
+// row returns the input row that holds row y of the input enlarged by per.
 func (r reach) row(y int) int {
 	if y < 0 {
 		y -= r.per - 1
@@ -51,7 +51,7 @@ func (n *node) bands(h, all, of int) (list []band) {
 	return list
 }
 
-// high is the greatest number of input rows for h output rows.
+// high returns the greatest number of input rows for h output rows.
 func (r reach) high(h int) int {
 	lo, hi := r.rows(0, h)
 	return hi - lo + min(1, r.per-1)
@@ -78,7 +78,7 @@ func (e *emitter) cut(n *node, x wgsl.Tensor, y *wgsl.Tensor) {
 	e.placeBands(n.label, math.MaxInt64)
 }
 
-// part records a band. Frames that one command reads or makes together are copied if they
+// part records a band. It copies frames that one command reads or makes together if they
 // are too far apart.
 func (e *emitter) part(n *node, b band, x, y *wgsl.Tensor) {
 	e.b = b
@@ -94,7 +94,7 @@ func (e *emitter) part(n *node, b band, x, y *wgsl.Tensor) {
 	}
 	inPlace, away := y.Buffer == x.Buffer && n.inPlace, e.hosted(y)
 	switch {
-	case away && y.Buffer == x.Buffer: // over what it reads
+	case away && y.Buffer == x.Buffer: // overwrite the input
 		made = e.x
 	case away && n.onto.id != 0:
 		e.uploadRows(n.label, &made)
@@ -121,7 +121,7 @@ func (e *emitter) part(n *node, b band, x, y *wgsl.Tensor) {
 	e.releaseBand()
 }
 
-// scattered says whether n frames of x are too far apart for a binding.
+// scattered reports whether n frames of x are too far apart for one binding.
 func (e *emitter) scattered(x *wgsl.Tensor, n int) bool {
 	return min(n, x.T) > 1 && e.beyond(x, n)
 }
@@ -144,7 +144,7 @@ func (e *emitter) move(label string, to, from *wgsl.Tensor) {
 // gapless reports whether x has whole, contiguous frames.
 func gapless(x *wgsl.Tensor) bool { return x.Rows == 0 || x.Rows == x.H }
 
-// boundRows is the number of rows of a result that can be bound at once.
+// boundRows returns how many rows of a result can be bound at once.
 func (p *Plan) boundRows(x wgsl.Tensor) int {
 	return min(x.H, int(max(1, (p.job.Adapter.Limits.MaxBinding-bindAlign)/x.RowBytes())))
 }

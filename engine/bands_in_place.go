@@ -2,12 +2,12 @@ package engine
 
 import "tessera/wgsl"
 
-// To save memory (Plan.InPlace), a convolution overwrites frames that no later layer reads.
-// Each band of rows is made in memory of its own and copied to its place when no later band
-// reads the rows there.
+// To save memory (Plan.InPlace), a convolution overwrites frames that no later layer
+// reads. Each band of rows is computed in separate memory and copied to its place when no
+// later band reads the rows there.
 
-// maxInPlaceBand limits the bytes of such a band, unless one row is larger. There are two at
-// once.
+// maxInPlaceBand limits the bytes of such a band, unless one row is larger. Two bands
+// exist at once.
 const maxInPlaceBand = 16 << 20
 
 func (e *emitter) inPlaceBandLimit() int64 {
@@ -17,8 +17,8 @@ func (e *emitter) inPlaceBandLimit() int64 {
 	return maxInPlaceBand
 }
 
-// inPlace reports whether a node overwrites its input, if no other node reads that: it does
-// if this saves half of it or more.
+// inPlace reports whether a node overwrites its input: no other node may read it, and the
+// output must be at least half as large.
 func (e *emitter) inPlace(n *node) bool {
 	if !e.rows || !n.inPlace || n.onto.id != 0 {
 		return false
@@ -32,7 +32,7 @@ func (e *emitter) inPlace(n *node) bool {
 		(y.T == 1 || frame == y.FrameBytes() || !e.clips && frame%y.RowBytes() == 0) && y.Bytes() > 2*e.inPlaceBandLimit()
 }
 
-// within is the output of a node in the memory of its input: each frame begins where an
+// within returns a node's output in the memory of its input: each frame begins where an
 // input frame does.
 func (e *emitter) within(n *node) wgsl.Tensor {
 	x, v := e.tensors[n.reads[0].id], n.out
@@ -43,11 +43,11 @@ func (e *emitter) within(n *node) wgsl.Tensor {
 	return y
 }
 
-// pendingBand is a finished band, and its place.
+// pendingBand is a finished band with its place.
 type pendingBand struct{ made, to wgsl.Tensor }
 
-// placeBands copies bands to their places if they end before byte `next` of a frame, from
-// which on it is still read.
+// placeBands copies bands to their places if they end before byte `next` of a frame, the
+// first byte that later bands read.
 func (e *emitter) placeBands(label string, next int64) {
 	for len(e.pendingBands) > 0 {
 		b := &e.pendingBands[0]

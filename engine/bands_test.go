@@ -8,12 +8,12 @@ import (
 	"tessera/gpu"
 )
 
-// What a layer makes in bands is bound a band at a time.
+// A layer's bands are bound one at a time.
 func TestFramesBeyondABinding(t *testing.T) {
 	s := newRecordings("net", network(func(g *Graph, x Value) Value {
 		return (&Unpatchify{Name: "decoder.last", Side: 8, C: 4}).Forward(g, x)
 	}), Clip{}, plain(t), gpu.DefaultLimits, false)
-	r, err := s.of(t.Context(), tileShape{h: 512, w: 512, c: 256}, Slice{T: 0, N: 1, at: Whole}) // 4096 x 4096 pixels, 256 MiB, of as much
+	r, err := s.of(t.Context(), tileShape{h: 512, w: 512, c: 256}, Slice{T: 0, N: 1, at: Whole}) // 4096 x 4096 pixels, 256 MiB, from as much
 	require.NoError(t, err)
 	require.Greater(t, len(r.batch.Commands), 1)
 	for _, c := range r.batch.Commands {
@@ -23,7 +23,7 @@ func TestFramesBeyondABinding(t *testing.T) {
 	}
 }
 
-// A tile that can't be bound at once is put into its frame in bands that can.
+// A tile that cannot be bound at once is added to its frame in bands that can.
 func TestTilesBeyondABinding(t *testing.T) {
 	j := job(t, 60, 70)
 	j.Network = newDoubling(j.Kernels.Plain, 4)

@@ -5,27 +5,27 @@ import (
 	"tessera/wgsl"
 )
 
-// Blocks of pixels become channels, or the other way round, in two ways. In SpaceToDepth
-// and DepthToSpace the channels of a pixel lie together, and the first frame of a clip is
-// a block of one frame. In Unshuffle and Shuffle, as in PyTorch's pixel_unshuffle, the
-// pixels of a channel lie together, and the first frame of a clip counts as all frames of
+// Blocks of pixels become channels, or the reverse, in two ways. In SpaceToDepth and
+// DepthToSpace the channels of a pixel are adjacent, and the first frame of a clip is a
+// block of one frame. In Unshuffle and Shuffle, as in PyTorch's pixel_unshuffle, the
+// pixels of a channel are adjacent, and the first frame of a clip counts as all frames of
 // a block.
 
-// SpaceToDepth packs Side x Side pixels into one and Time frames into one, and their
-// channels into one pixel's, with each input pixel's channels together. More than Out
-// channels are averaged. The first frame of a clip becomes one frame alone: its channels
-// are averaged over fewer, or repeated if there are too few.
+// SpaceToDepth packs Side x Side pixels and Time frames into one pixel, with each input
+// pixel's channels adjacent. It averages more than Out channels. The first frame of a
+// clip becomes one frame alone: its channels are averaged over fewer, or repeated if
+// there are too few.
 type SpaceToDepth struct {
 	Name       string
 	Out        int // channels
 	Time, Side int // 1 or 2
-	Means      int // channels that each is the mean of; 0: as many as make Out of them
+	Means      int // number of channels in each mean; 0: the number that gives Out
 }
 
-// Forward is x in fewer pixels.
+// Forward returns x in fewer pixels.
 func (d *SpaceToDepth) Forward(g *Graph, x Value) Value { return d.Add(g, x, Value{}) }
 
-// Add adds x in fewer pixels to y in place, which nobody may read later.
+// Add adds x in fewer pixels to y in place. No later layer may read y.
 func (d *SpaceToDepth) Add(g *Graph, x, y Value) Value {
 	head := g.headFrames(d.Time)
 	frames := head + (x.T-head)/d.Time
@@ -55,7 +55,7 @@ func (d *SpaceToDepth) Add(g *Graph, x, y Value) Value {
 }
 
 // DepthToSpace unpacks one pixel into Side x Side pixels of Time frames, each with some
-// consecutive channels; too few channels are repeated. The first frame of a clip becomes
+// consecutive channels. It repeats too few channels. The first frame of a clip becomes
 // one frame, whose pixels have the first Out channels.
 type DepthToSpace struct {
 	Name       string
@@ -63,10 +63,10 @@ type DepthToSpace struct {
 	Time, Side int // 1 or 2
 }
 
-// Forward is x in more pixels.
+// Forward returns x in more pixels.
 func (d *DepthToSpace) Forward(g *Graph, x Value) Value { return d.Add(g, x, Value{}) }
 
-// Add adds x in more pixels to y in place, which nobody may read later.
+// Add adds x in more pixels to y in place. No later layer may read y.
 func (d *DepthToSpace) Add(g *Graph, x, y Value) Value {
 	head := g.headFrames(d.Time)
 	whole := g.window(d.Name, Window{H: d.Side * x.H, W: d.Side * x.W})
@@ -103,10 +103,10 @@ type Unshuffle struct {
 	Time, Space int // 1 to 4
 }
 
-// Forward is x made smaller.
+// Forward returns x at the smaller size.
 func (d *Unshuffle) Forward(g *Graph, x Value) Value { return d.Add(g, x, Value{}) }
 
-// Add adds x made smaller to y in place.
+// Add adds x at the smaller size to y in place.
 func (d *Unshuffle) Add(g *Graph, x, y Value) Value {
 	frames := (x.T + d.Time - 1) / d.Time
 	from := x.T - frames*d.Time
@@ -135,7 +135,7 @@ type Shuffle struct {
 	Time, Space int // 1, 2 or 4
 }
 
-// Forward is x made larger.
+// Forward returns x at the larger size.
 func (d *Shuffle) Forward(g *Graph, x Value) Value {
 	if d.Time == 2 {
 		g.addTimeOp(true)
@@ -143,7 +143,7 @@ func (d *Shuffle) Forward(g *Graph, x Value) Value {
 	return d.Add(g, x, Value{})
 }
 
-// Add adds x made larger to y in place.
+// Add adds x at the larger size to y in place.
 func (d *Shuffle) Add(g *Graph, x, y Value) Value {
 	head := g.headFrames(d.Time)
 	return g.record(node{

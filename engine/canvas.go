@@ -8,28 +8,27 @@ import (
 	"tessera/wgsl"
 )
 
-// bandBytes bounds the rows of a spooled frame that are on the device at once.
+// bandBytes limits the rows of a spooled frame that are on the device at once.
 const bandBytes = 64 << 20
 
-// Joiner declares the buffers that combine the tiles of a clip, and the steps.
+// Joiner declares the buffers and steps that combine the tiles of a clip.
 type Joiner interface {
-	// Spools are what it keeps outside of the device.
+	// Spools returns the spools that it keeps outside of the device.
 	Spools() []*Spooled
-	// Add are the steps that take a tile's output. The tile's weights come in with
-	// them where they are not on the device: the frame before was another tile's.
+	// Add returns the steps that add a tile's output. With weights they first upload the
+	// tile's weights, because the previous frame belonged to another tile.
 	Add(out TileFrame, weights bool) []Step
-	// Band are the steps that make rows y0 on of a frame that has all its tiles,
-	// and where they are then: in frame 0 of a tensor. What all frames need comes in
-	// with the first.
+	// Band returns the steps that compute rows y0 on of a complete frame, and the tensor
+	// that then holds them in frame 0. With first they also upload what all frames need.
 	Band(frame, y0 int, first bool) ([]Step, wgsl.Tensor)
 
-	// buffers are those on the device.
+	// buffers returns its buffers on the device.
 	buffers() []*gpu.Buffer
-	// bands is like what Band makes, at most.
+	// bands returns the shape of the largest band.
 	bands() wgsl.Tensor
 }
 
-// spooled is how many bytes a joiner keeps outside of the device.
+// spooled returns how many bytes a joiner keeps outside of the device.
 func spooled(j Joiner) (bytes int64) {
 	for _, s := range j.Spools() {
 		bytes += s.Bytes
@@ -37,10 +36,9 @@ func spooled(j Joiner) (bytes int64) {
 	return bytes
 }
 
-// canvas adds up the weighted tiles of a clip, in f32. Its frames are on the
-// device where the budget allows, else in a spool, of which one tile's part of
-// one frame at a time is on the device to be added to. The same kernels add in
-// both cases.
+// canvas adds the weighted tiles of a clip in f32. Its frames are on the device if the
+// budget allows it; otherwise they are in a spool, and one tile's part of one frame at a
+// time is on the device. The same kernels add in both cases.
 type canvas struct {
 	kernels Kernels
 	tiles   tiling.Plan
@@ -48,15 +46,15 @@ type canvas struct {
 	frames []wgsl.Tensor // on the device, nil when spooled
 	spool  *Spooled      // [frame, H, W, C padded], nil on the device
 	limits gpu.Limits
-	part   wgsl.Tensor // spooled: a tile's part of a frame, or a band of it or of the frame
+	part   wgsl.Tensor // if spooled: a tile's part of a frame, or a band of the part or of the frame
 	y      wgsl.Tensor // a normalised frame, or a band of it
-	count  *gpu.Buffer // sums of weights, of as many rows as y
+	count  *gpu.Buffer // sums of weights, as many rows as y
 
 	wy, wx *gpu.Buffer // weights of a tile's rows and columns
 	all    []*gpu.Buffer
 }
 
-// newCanvas declares one for so many frames.
+// newCanvas declares a canvas with the given number of frames.
 func newCanvas(j *Job, tiles tiling.Plan, frames int, spooled bool) *canvas {
 	v := &canvas{kernels: j.Kernels, tiles: tiles, limits: j.Adapter.Limits}
 	out, c := tiles.Out, j.OutChannels
@@ -80,13 +78,13 @@ func newCanvas(j *Job, tiles tiling.Plan, frames int, spooled bool) *canvas {
 	return v
 }
 
-// bandRows is how many rows of a spooled frame are handled at once.
+// bandRows returns how many rows of a spooled frame are handled at once.
 func bandRows(out tiling.Size, c int, limits gpu.Limits) int {
 	row := int64(out.W) * int64(wgsl.Pad4(c)) * 4
 	return min(out.H, int(max(1, min(bandBytes, limits.MaxBinding)/row)))
 }
 
-// partBytes is the largest tile's part of a frame, or band of that.
+// partBytes returns the size of the largest tile's part of a frame, or of a band of it.
 func (v *canvas) partBytes(c int) int64 {
 	var most int64
 	for _, t := range v.tiles.Tiles {
@@ -96,8 +94,8 @@ func (v *canvas) partBytes(c int) int64 {
 	return most
 }
 
-// tileRows is how many rows of a tile of c channels are put into a frame at once: all,
-// where they can be bound.
+// tileRows returns how many rows of a tile of c channels are added to a frame at once:
+// all, if they can be bound.
 func tileRows(tile tiling.Size, c int, limits gpu.Limits) int {
 	row := int64(tile.W) * int64(wgsl.Pad4(c)) * 4
 	return min(tile.H, int(max(1, (limits.MaxBinding-bindAlign)/row)))
@@ -109,7 +107,7 @@ func (v *canvas) tensor(label string, h, w, c int) wgsl.Tensor {
 	return x
 }
 
-// buffer declares so many floats.
+// buffer declares a buffer of n floats.
 func (v *canvas) buffer(label string, n int) *gpu.Buffer {
 	b := &gpu.Buffer{Label: label, Size: 4 * int64(n)}
 	v.all = append(v.all, b)
@@ -118,7 +116,7 @@ func (v *canvas) buffer(label string, n int) *gpu.Buffer {
 
 func (v *canvas) buffers() []*gpu.Buffer { return v.all }
 
-// Spools are the frames, where they are not on the device.
+// Spools returns the frames' spool, if they are not on the device.
 func (v *canvas) Spools() []*Spooled {
 	if v.spool == nil {
 		return nil
@@ -126,13 +124,13 @@ func (v *canvas) Spools() []*Spooled {
 	return []*Spooled{v.spool}
 }
 
-// pixel is the bytes of a pixel.
+// pixel returns the bytes of a pixel.
 func (v *canvas) pixel() int { return 4 * wgsl.Pad4(v.y.C) }
 
 func (v *canvas) bands() wgsl.Tensor { return v.y }
 
-// feather is where a tile goes, with its weights, and the steps that put those
-// on the device if they are wanted.
+// feather returns a tile's place and weights and, if wanted, the steps that upload the
+// weights.
 func (v *canvas) feather(tile int, wanted bool) (f wgsl.FeatherBlend, steps []Step) {
 	at := v.tiles.Tiles[tile]
 	f = wgsl.FeatherBlend{
@@ -171,7 +169,7 @@ func (v *canvas) Add(out TileFrame, weights bool) []Step {
 	return steps
 }
 
-// blend is the step that adds a tile, or a band of it.
+// blend returns the step that adds a tile, or a band of it.
 func (v *canvas) blend(f wgsl.FeatherBlend) Step {
 	batch := &gpu.Batch{Label: "blend"}
 	v.kernels.of(f.Tile.Elem).FeatherBlend(batch, "blend", f)
@@ -194,7 +192,7 @@ func (v *canvas) Band(frame, y0 int, first bool) ([]Step, wgsl.Tensor) {
 		from.H, from.W = y.H, out.W
 		steps = []Step{&Upload{allOf(from), v.rectangle(frame, tiling.Rect{Y0: y0, Y1: y0 + y.H, X1: out.W})}}
 	}
-	if first || v.spool != nil { // else all rows have them
+	if first || v.spool != nil { // otherwise the sums of all rows are there
 		steps = append(steps, &Upload{gpu.View{Buffer: v.count, Size: 4 * int64(y.H*out.W)}, &Counts{&v.tiles, y0, y.H}})
 	}
 	batch := &gpu.Batch{Label: "normalise"}

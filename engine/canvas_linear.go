@@ -7,19 +7,19 @@ import (
 )
 
 // LinearCanvas blends tiles as diffusers does, on the host, for comparisons, not for
-// speed. Spools keep the frames of the result, the last rows
-// of the tiles above and the last columns of the tile before.
+// speed. Spools hold the frames of the result, the last rows of the tiles above and the
+// last columns of the previous tile.
 type LinearCanvas struct {
 	Tiles  tiling.Linear
-	C      int         // floats of a pixel
-	Widest tiling.Size // tile
+	C      int         // floats per pixel
+	Widest tiling.Size // largest tile
 
 	Result, Above, Before *Spooled
 
-	y wgsl.Tensor // a band of a frame on its way out
+	y wgsl.Tensor // a band of a frame during download
 }
 
-// newLinearCanvas declares one for so many frames.
+// newLinearCanvas declares a canvas with the given number of frames.
 func newLinearCanvas(j *Job, l tiling.Linear, frames int) *LinearCanvas {
 	v := &LinearCanvas{Tiles: l, C: wgsl.Pad4(j.OutChannels)}
 	for _, t := range l.Tiles {
@@ -37,22 +37,22 @@ func newLinearCanvas(j *Job, l tiling.Linear, frames int) *LinearCanvas {
 func (v *LinearCanvas) buffers() []*gpu.Buffer { return []*gpu.Buffer{v.y.Buffer} }
 func (v *LinearCanvas) bands() wgsl.Tensor     { return v.y }
 
-// Spools are its three spools.
+// Spools returns its three spools.
 func (v *LinearCanvas) Spools() []*Spooled { return []*Spooled{v.Result, v.Above, v.Before} }
 
-// Add takes a tile out.
+// Add downloads a tile.
 func (v *LinearCanvas) Add(out TileFrame, _ bool) []Step {
 	return []Step{&Download{Now: true, From: out.View(), To: &LinearTile{out}}}
 }
 
-// Band brings rows of the result in.
+// Band uploads rows of the result.
 func (v *LinearCanvas) Band(frame, y0 int, _ bool) ([]Step, wgsl.Tensor) {
 	y, out := v.y, v.Tiles.Out
 	y.H = min(y.H, out.H-y0)
 	return []Step{&Upload{allOf(y), v.Rectangle(frame, tiling.Rect{Y0: y0, Y1: y0 + y.H, X1: out.W})}}, y
 }
 
-// Rectangle is a part of a frame of the result.
+// Rectangle returns a part of a frame of the result.
 func (v *LinearCanvas) Rectangle(frame int, part tiling.Rect) *Rectangle {
 	return &Rectangle{v.Result, 4 * v.C, v.Tiles.Out, frame, part}
 }

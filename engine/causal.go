@@ -14,15 +14,15 @@ type Position int
 // Positions.
 const (
 	Whole  Position = iota // the clip is one slice: nothing is kept
-	First                  // frames 0 on: the end is kept
-	Steady                 // the past is what the slice before kept
-	Second                 // Steady, and that was one frame, the clip's first
+	First                  // begins with frame 0; its end is kept
+	Steady                 // continues from what the previous slice kept
+	Second                 // Steady, after a slice of one frame, the clip's first
 )
 
-// later says that something was kept before.
+// later reports whether an earlier slice kept frames.
 func (p Position) later() bool { return p >= Steady }
 
-// Past is what precedes the first frame of a clip.
+// Past is what precedes a clip's first frame.
 type Past int
 
 // Pasts.
@@ -31,21 +31,21 @@ const (
 	Zeros                // nothing: Wan
 )
 
-// Causal describes a convolution in time: its taps end at the current frame, so a
-// clip can run in slices if the last frames of each are kept for the next.
+// Causal describes a convolution in time: its taps end at the current frame, so a clip
+// can run in slices if the last frames of each are kept for the next.
 type Causal struct {
-	Kernel    int  // temporal taps; 0 and 1 are one frame by itself
-	Step      int  // frames of the input between two of the output; 0 is 1. Of Kernel frames, groups become one each, from the clip's first on
+	Kernel    int  // temporal taps; 0 and 1 read the current frame only
+	Step      int  // input frames per output frame; 0 is 1. If equal to Kernel, groups of frames become one each, from the clip's first on
 	Past      Past // before the first frame
-	Passes    bool // the clip's first frame passes by: it is not made by the convolution
-	Hides     bool // and not read by it either: zeros stand for it
-	Lookahead int  // frames after the one that it makes that it reads; beyond the clip's end the last one again
+	Passes    bool // the clip's first frame is passed on without convolution
+	Hides     bool // and the convolution does not read it: it reads zeros instead
+	Lookahead int  // frames that it reads after the current one; beyond the clip's end the last frame again
 }
 
-// step is c.Step or its default.
+// step returns c.Step or its default.
 func (c Causal) step() int { return max(c.Step, 1) }
 
-// frames are how many a slice of so many becomes.
+// frames returns how many frames a slice of n becomes.
 func (c Causal) frames(at Position, n int) int {
 	if at.later() {
 		return n / c.step()
@@ -53,7 +53,7 @@ func (c Causal) frames(at Position, n int) int {
 	return (n-1)/c.step() + 1
 }
 
-// head is how many of them are not made by the convolution.
+// head returns how many of them the convolution does not compute.
 func (c Causal) head(at Position) int {
 	if c.Passes && !at.later() {
 		return 1
@@ -61,7 +61,7 @@ func (c Causal) head(at Position) int {
 	return 0
 }
 
-// kept is how many frames are kept for the next slice.
+// kept returns how many frames are kept for the next slice.
 func (c Causal) kept() int {
 	if c.Kernel <= 1 {
 		return 0
@@ -69,23 +69,24 @@ func (c Causal) kept() int {
 	return c.Kernel - c.step()
 }
 
-// timeline is the time around one slice of a layer's input x: the frames kept
-// of the slices before, then those of x.
+// timeline is the time around one slice of a layer's input x: the frames kept from
+// earlier slices, then those of x.
 type timeline struct {
 	Causal
 	at     Position
 	x      wgsl.Tensor
-	rows   int           // of x that are kept: those that no later band reads of the memory
-	memory []wgsl.Tensor // nil where nothing is kept
-	packed []wgsl.Tensor // what that is in 8 bits; nil where it is not kept so
-	lag    int           // of one that reads ahead: frames that came before x and that none was made for
-	sums   bool          // the memory is what frames so far give to the next ones, not frames
-	away   *HostMemory   // where the memory lives, on the host; nil: on the device
+	rows   int           // rows of x to keep: those that no later band reads from the memory
+	memory []wgsl.Tensor // nil if nothing is kept
+	packed []wgsl.Tensor // memory in 8 bits; nil if it is not quantised
+	lag    int           // with lookahead: frames that came before x and have no output yet
+	sums   bool          // memory holds the sums that earlier frames add to later ones, not frames
+	away   *HostMemory   // the memory's place on the host; nil: on the device
 	from   int64         // byte of a frame there at which the rows begin
 }
 
-// frame is what stands for frame f of x, which may be negative: a frame of x or
-// of the memory; there is none where it is zeros, or in the memory's sums.
+// frame returns the tap for frame f of x, which may be negative: a frame of x or of the
+// memory. ok is false for zeros, and for frames whose contribution is in the memory's
+// sums.
 func (l *timeline) frame(f int) (tap wgsl.Tap, ok bool) {
 	least := 0
 	if l.Hides && !l.at.later() {
@@ -107,9 +108,9 @@ func (l *timeline) frame(f int) (tap wgsl.Tap, ok bool) {
 	return wgsl.Tap{}, false
 }
 
-// taps are the frames that frame t of those that the convolution makes reads.
-// Taps that are zeros are left out, and always are the first: what remains are
-// the kernel's last ones.
+// taps returns the frames that the convolution reads for its output frame t. It leaves
+// out taps that are zeros. Those are always the first, so the rest are the kernel's last
+// taps.
 func (l *timeline) taps(t int) []wgsl.Tap {
 	var taps []wgsl.Tap
 	for k := range max(l.Kernel, 1) {
@@ -120,7 +121,7 @@ func (l *timeline) taps(t int) []wgsl.Tap {
 	return taps
 }
 
-// tap is the frame that the kernel's tap k reads for frame t; none where it is zeros.
+// tap returns the frame that the kernel's tap k reads for frame t; false for zeros.
 func (l *timeline) tap(t, k int) (wgsl.Tap, bool) {
 	past := max(l.Kernel, 1) - 1
 	switch {
@@ -132,13 +133,13 @@ func (l *timeline) tap(t, k int) (wgsl.Tap, bool) {
 	return l.frame((t+l.head(l.at))*l.step() + k - past)
 }
 
-// runs cuts frames 0 to n-1 of the output into runs that one dispatch can make:
-// at most so many frames, whose taps all move on together.
+// runs cuts frames 0 to n-1 of the output into runs for one dispatch each: at most the
+// given number of frames, whose taps all advance together.
 func (l *timeline) runs(n, most int) []wgsl.Run {
 	return wgsl.Runs(n, most, func(t, n int) bool { return wgsl.Joined(l.taps(t), l.taps(t+n), n*l.step()) })
 }
 
-// addGiven copies what the memory's sums have for frame t of the output, if they have any.
+// addGiven copies the memory's sums for frame t of the output, if there are any.
 func (l *timeline) addGiven(e *emitter, label string, to gpu.View, t int) bool {
 	if !l.sums || !l.at.later() || t >= len(l.memory) {
 		return false
@@ -151,10 +152,10 @@ func (l *timeline) addGiven(e *emitter, label string, to gpu.View, t int) bool {
 	return true
 }
 
-// keep records that the last frames of what came so far are kept.
+// keep records that the last frames so far are kept.
 func (l *timeline) keep(e *emitter, label string) {
 	switch {
-	case l.x.T == 0: // what is kept already is all
+	case l.x.T == 0: // the memory stays as it is
 		return
 	case l.away != nil:
 		l.keepOnHost(e, label)
@@ -164,7 +165,7 @@ func (l *timeline) keep(e *emitter, label string) {
 		return
 	}
 	bytes := int64(l.rows) * l.x.RowBytes()
-	if bytes == 0 { // the next band reads all that this one does
+	if bytes == 0 { // the next band reads all rows of this one
 		return
 	}
 	for i, m := range l.memory {

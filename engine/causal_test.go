@@ -10,10 +10,10 @@ import (
 	"tessera/wgsl"
 )
 
-// zeros is what a clip has where there is no frame.
+// zeros stands for the frames outside of a clip.
 const zeros = -1
 
-// times are those of the layers that there are.
+// times are those of all layers.
 var times = []struct {
 	name string
 	Causal
@@ -29,8 +29,8 @@ var times = []struct {
 	{"TAEHV, time halved", Causal{Kernel: 2, Step: 2, Past: Zeros}},
 }
 
-// naive are the frames of a clip that frame t of the convolution of all of it
-// reads, one a tap.
+// naive returns the frames of a whole clip that the convolution reads for frame t, one
+// per tap.
 func naive(c Causal, t int) []int {
 	var frames []int
 	for tap := range max(c.Kernel, 1) {
@@ -47,7 +47,7 @@ func naive(c Causal, t int) []int {
 	return frames
 }
 
-// past is how many frames before its own a frame of the output reads.
+// past returns how many earlier frames an output frame reads.
 func past(c Causal) int {
 	if c.Kernel == c.Step { // groups
 		return 0
@@ -55,7 +55,7 @@ func past(c Causal) int {
 	return max(c.Kernel, 1) - 1
 }
 
-// least is how many frames the first slice has at least, beyond multiples of Step.
+// least returns the smallest first slice beyond multiples of Step, in frames.
 func least(c Causal) int {
 	if c.Kernel == c.Step {
 		return c.step()
@@ -63,23 +63,22 @@ func least(c Causal) int {
 	return 1
 }
 
-// clip runs slices of a clip past one layer, with the frames' numbers for
-// their contents.
+// clip runs slices of a clip through one layer; the content of a frame is its number.
 type clip struct {
 	t        *testing.T
 	time     Causal
 	bank     *memoryBank
 	contents map[*gpu.Buffer][]int
-	frames   int     // that came so far
-	read     [][]int // by each frame that the convolution made, as naive has them
-	passed   int     // frames that it did not make
+	frames   int     // so far
+	read     [][]int // per frame that the convolution made, as in naive
+	passed   int     // frames that passed by
 }
 
 func newClip(t *testing.T, c Causal) *clip {
 	return &clip{t: t, time: c, bank: newMemoryBank(), contents: map[*gpu.Buffer][]int{}}
 }
 
-// slice is the next n frames, of whose output one dispatch makes `most` at most.
+// slice runs the next n frames; one dispatch makes at most `most` output frames.
 func (v *clip) slice(at Position, n, most int) {
 	x := wgsl.Tensor{Buffer: &gpu.Buffer{Label: "x"}, T: n, H: 1, W: 1, C: 4}
 	for f := range n {
@@ -96,7 +95,7 @@ func (v *clip) slice(at Position, n, most int) {
 		require.LessOrEqual(v.t, r.N, most)
 		for k := range r.N {
 			taps := l.taps(r.T)
-			frames := slices.Repeat([]int{zeros}, max(v.time.Kernel, 1)-len(taps)) // left out, as the first
+			frames := slices.Repeat([]int{zeros}, max(v.time.Kernel, 1)-len(taps)) // omitted taps are the first
 			for _, tap := range taps {
 				frames = append(frames, v.frame(tap.X.Buffer, tap.T+k*v.time.step()))
 			}
@@ -107,13 +106,13 @@ func (v *clip) slice(at Position, n, most int) {
 	v.do(e.batch, x.FrameBytes())
 }
 
-// frame is what a buffer holds as frame t.
+// frame returns the content of frame t of a buffer.
 func (v *clip) frame(b *gpu.Buffer, t int) int {
 	require.Less(v.t, t, len(v.contents[b]), "frame of %s", b.Label)
 	return v.contents[b][t]
 }
 
-// do moves frames as the commands say, one after another.
+// do moves frames as the commands say, in order.
 func (v *clip) do(b *gpu.Batch, bytes int64) {
 	for _, c := range b.Commands {
 		require.Nil(v.t, c.Program)
@@ -128,7 +127,7 @@ func (v *clip) do(b *gpu.Batch, bytes int64) {
 	}
 }
 
-// check compares what was read with what the whole clip's frames read.
+// check compares the frames that were read with those of the whole clip.
 func (v *clip) check() {
 	require.Equal(v.t, (v.frames-1)/v.time.step()+1, v.passed+len(v.read), "frames of the output")
 	for i, got := range v.read {
@@ -136,8 +135,8 @@ func (v *clip) check() {
 	}
 }
 
-// cuts are all ways to cut n frames into slices whose ends a layer of this time
-// can have: a first one of `least` and a multiple of step, others of multiples of it.
+// cuts returns all ways to cut n frames into slices that this layer can have: a first one
+// of `least` plus a multiple of step, others of multiples of step.
 func cuts(n, least, step int) [][]int {
 	all := [][]int{}
 	var cut func(left int, slices []int)
@@ -156,8 +155,8 @@ func cuts(n, least, step int) [][]int {
 	return all
 }
 
-// However a clip is cut, also into slices shorter than what is kept, its frames
-// read what those of the whole clip read.
+// However a clip is cut, even into slices shorter than what is kept, its frames read the
+// same frames as in the whole clip.
 func TestSlicesReadWhatTheWholeReads(t *testing.T) {
 	for _, c := range times {
 		t.Run(c.name, func(t *testing.T) {
@@ -201,7 +200,7 @@ func TestKeptFrames(t *testing.T) {
 	}
 }
 
-// Only frames whose taps reach before the slice are made by themselves.
+// Only frames whose taps reach before the slice are separate runs.
 func TestSteadyFramesAreOneRun(t *testing.T) {
 	for i, want := range [][][2]int{
 		{{0, 9}}, {{0, 9}}, {{0, 1}, {1, 1}, {2, 7}}, {{0, 1}, {1, 4}}, {{0, 1}, {1, 1}, {2, 7}}, {{0, 4}}, {{0, 1}, {1, 1}, {2, 6}}, {{0, 1}, {1, 8}}, {{0, 4}},

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The budget chooses how long slices are: no longer than leaves three quarters of it.
+// The budget decides the length of slices: at least three quarters of it stay free.
 func TestAutoChunk(t *testing.T) {
 	j := job(t, 90, 160)
 	j.Frames = 21

@@ -14,7 +14,8 @@ const (
 )
 
 // growCommands makes room for more commands. A slice of a hundred thousand frames has
-// gigabytes of them, and append could not be interrupted in the seconds that it would copy.
+// gigabytes of commands, and append would copy them for seconds without being
+// interruptible.
 func (e *emitter) growCommands() {
 	all := e.batch.Commands
 	if len(all) < manyCommands || cap(all)-len(all) >= moreCommands {

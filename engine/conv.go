@@ -10,17 +10,17 @@ import (
 type Conv struct {
 	Name    string
 	Weights wgsl.Weights
-	Still   wgsl.Weights // of pictures, as Weights.Still has them; none: the others do
+	Still   wgsl.Weights // for pictures, by Weights.Still; unset: use Weights
 	Out     int          // channels
-	Differ  int          // of which so many differ, and the others are the last of these; 0: all do
+	Differ  int          // number of different channels, of which the others repeat the last; 0: all differ
 	Time    Causal
 	Stride  int  // in space; 0 is 1
-	Around  bool // with a Stride of 2, frames are padded by one pixel on each side, else on the right and below
-	ReLU    bool // of the result
-	Enlarge bool // the input is taken as twice as high and wide, each pixel repeated
-	Folded  bool // with that in the weights, which are Weights.Enlarging; of single frames
-	Edges   bool // what lies around a frame is its edge again, not zeros
-	Mirror  bool // with Edges: or the pixels inside of it, mirrored
+	Around  bool // with a Stride of 2, frames are padded by one pixel on each side, not only on the right and below
+	ReLU    bool // apply it to the result
+	Enlarge bool // the input is read twice as high and wide, each pixel repeated
+	Folded  bool // Enlarge is part of the weights, by Weights.Enlarging; for single frames
+	Edges   bool // frames are padded with their edges, not with zeros
+	Mirror  bool // with Edges: padded with mirrored pixels instead
 }
 
 // Reach is how many pixels to each side an output pixel reads.
@@ -33,14 +33,14 @@ func (c *Conv) First(n int) *Conv {
 	return &first
 }
 
-// Window is the part of its output that the convolution computes from x.
+// Window returns the part of its output that the convolution computes from x.
 func (c *Conv) Window(g *Graph, x Value) Window {
 	stride := max(c.Stride, 1)
 	whole := Window{H: x.H / stride, W: x.W / stride}
 	switch {
 	case c.Enlarge:
 		whole.H, whole.W = 2*x.H, 2*x.W
-	case c.Edges: // the last pixel is made of one and the edge behind it
+	case c.Edges: // the last pixel is computed from one pixel and the edge after it
 		whole.H, whole.W = (x.H+stride-1)/stride, (x.W+stride-1)/stride
 	case c.Around:
 		whole = Window{Y: -1, X: -1, H: (x.H + 1) / 2, W: (x.W + 1) / 2}
@@ -48,10 +48,10 @@ func (c *Conv) Window(g *Graph, x Value) Window {
 	return g.window(c.Name, whole)
 }
 
-// Forward is the convolution of x.
+// Forward returns the convolution of x.
 func (c *Conv) Forward(g *Graph, x Value) Value { return c.Add(g, x, Value{}) }
 
-// Add adds the convolution of x to y in place, which nobody may read later.
+// Add adds the convolution of x to y in place. No later layer may read y.
 func (c *Conv) Add(g *Graph, x, y Value) Value {
 	w := c.Window(g, x)
 	if c.Edges {
@@ -72,8 +72,8 @@ func (c *Conv) Add(g *Graph, x, y Value) Value {
 	})
 }
 
-// within is the window of frames that have edges around them. A stride's first output
-// begins with the edge.
+// within returns the window on frames with edges around them. With a stride, the first
+// output begins at the edge.
 func (c *Conv) within(w Window) Window {
 	if c.Stride <= 1 {
 		w.Y, w.X = w.Y+1, w.X+1
@@ -81,7 +81,7 @@ func (c *Conv) within(w Window) Window {
 	return w
 }
 
-// withEdges is x with its edges repeated, or mirrored, a pixel to each side.
+// withEdges returns x with one pixel of repeated or mirrored edge on each side.
 func withEdges(g *Graph, name string, x Value, mirror bool) Value {
 	name += " edges"
 	rows := reach{by: 1, from: -1, to: -1, per: 1}
@@ -100,7 +100,7 @@ func withEdges(g *Graph, name string, x Value, mirror bool) Value {
 	})
 }
 
-// reach is how its rows hang together with those of x, for a window from row top on.
+// reach returns how output rows depend on rows of x, for a window from row top on.
 func (c *Conv) reach(top int) reach {
 	switch {
 	case c.Enlarge:
@@ -126,7 +126,7 @@ func (c *Conv) emit(e *emitter, y wgsl.Tensor, whole Window, lag int, add bool) 
 	}
 }
 
-// frames are those of y, of x.
+// frames returns the convolution's frames of y, made from x.
 func (c *Conv) frames(e *emitter, x, y *wgsl.Tensor) wgsl.Convolution {
 	return wgsl.Convolution{
 		Weights: c.Weights, Still: c.Still, KT: c.Time.Kernel, Step: c.Time.step(), Stride: c.Stride, Upsample: c.Enlarge, Enlarges: c.Folded,
@@ -134,7 +134,7 @@ func (c *Conv) frames(e *emitter, x, y *wgsl.Tensor) wgsl.Convolution {
 	}
 }
 
-// convolve records frames of a convolution, with memory that is given back after the
+// convolve records frames of a convolution, with memory that is freed after the
 // operation.
 func (e *emitter) convolve(label string, frames *wgsl.Convolution) {
 	e.made.Most, e.made.Release, e.made.Going = e.limits.MaxBinding, e.release, e.proceed
@@ -142,9 +142,9 @@ func (e *emitter) convolve(label string, frames *wgsl.Convolution) {
 	e.set.Convolve(e.batch, label, frames, &e.made)
 }
 
-// timeline is the time around what is read, of an output so many rows high. Where y
-// has fewer channels, and memory is short, what is kept is what frames give to later
-// ones, in more dispatches, unless the frames are fewer bytes, in 8 bits.
+// timeline returns the time around the input, for an output of high rows. If y has fewer
+// channels than x and memory is short, it keeps the sums that frames add to later ones,
+// which takes more dispatches. It keeps frames if these have fewer bytes in 8 bits.
 func (c *Conv) timeline(e *emitter, y wgsl.Tensor, high int, add bool) *timeline {
 	if e.depth == 0 || add || c.Time.Lookahead > 0 || e.bank.i8 && y.C4()*y.Elem.Bytes() > e.x.C4() || c.Time.Kernel != 3 || c.Time.step() > 1 || y.C4() >= e.x.C4() || c.pairsInstead(e, &y) {
 		return e.time(c.Name, c.Time)
@@ -157,19 +157,20 @@ func (c *Conv) timeline(e *emitter, y wgsl.Tensor, high int, add bool) *timeline
 	return l
 }
 
-// pairsInstead says whether frames are rather kept, on the host, than what they give: the
-// device has as little of them, and frames that add to sums can't be made in pairs.
+// pairsInstead reports whether to keep frames on the host, not sums. Both then need
+// equally little memory on the device, and frames that add to sums cannot be made in
+// pairs.
 func (c *Conv) pairsInstead(e *emitter, y *wgsl.Tensor) bool {
 	return e.bank.away && !e.rows && c.joins(e, y)
 }
 
-// joins says whether several frames are made at once.
+// joins reports whether one command makes several frames.
 func (c *Conv) joins(e *emitter, y *wgsl.Tensor) bool {
 	frames := c.frames(e, &e.x, y)
 	return e.set.Joins(&frames, e.limits.MaxBinding)
 }
 
-// keepSums records that what the frames so far give to each of the next ones is
+// keepSums records that the sums which the frames so far add to each later frame are
 // kept, without the bias.
 func (c *Conv) keepSums(e *emitter, l *timeline, w Window) {
 	if len(l.memory) == 0 {
@@ -191,7 +192,7 @@ func (c *Conv) keepSums(e *emitter, l *timeline, w Window) {
 			m = sums
 		}
 		given := l.addGiven(e, c.Name, frameOf(&m, 0), l.x.T+i)
-		taps := l.taps(l.x.T + i) // the last of them read frames to come
+		taps := l.taps(l.x.T + i) // the last of them read later frames
 		e.set.Conv3D(e.batch, c.Name+" memory", wgsl.Conv3D{
 			Weights: *weights, KT: 3, Later: 1 + i, Taps: taps[:len(taps)-1-i], Step: 1, Stride: max(c.Stride, 1), Upsample: c.Enlarge, Y0: w.Y, X0: w.X, Y: m, N: 1, Add: given,
 		})
@@ -201,7 +202,7 @@ func (c *Conv) keepSums(e *emitter, l *timeline, w Window) {
 	}
 }
 
-// TimeConv is a convolution over time only, with Phases output frames for each: it
+// TimeConv is a convolution over time only, with Phases output frames per input frame. It
 // halves the frames, by Time.Step, or doubles them.
 type TimeConv struct {
 	Name    string
@@ -209,19 +210,19 @@ type TimeConv struct {
 	Out     int // channels
 	Time    Causal
 	Phases  int
-	ReLU    bool // of the result
-	Early   bool // the original does it behind an enlargement, so with four times as much work
+	ReLU    bool // apply it to the result
+	Early   bool // the original does it after an enlargement, with four times the work
 }
 
-// Forward is the convolution of x.
+// Forward returns the convolution of x.
 func (c *TimeConv) Forward(g *Graph, x Value) Value { return c.Add(g, x, Value{}) }
 
-// Add adds the convolution of x to y in place, which nobody may read later; of frames
-// none of which passes by.
+// Add adds the convolution of x to y in place. No later layer may read y, and Time.Passes
+// must be unset.
 func (c *TimeConv) Add(g *Graph, x, y Value) Value {
 	head := c.Time.head(g.at)
 	frames := c.Time.frames(g.at, x.T) - head
-	if frames == 0 { // what passes by is all there is
+	if frames == 0 { // there is only the frame that passes by
 		g.record(node{label: c.Name, kind: "time_conv", reads: []Value{x}, emit: func(e *emitter, _ wgsl.Tensor) {
 			e.b = entire(0, x.H)
 			e.time(c.Name, c.Time).keep(e, c.Name)

@@ -12,13 +12,14 @@ type Direction struct {
 	Name string // "encode" or "decode"
 
 	In, Out             int // samples along a latent cell's side: 8 and 1 to encode, 1 and 8 to decode
-	InFrames, OutFrames int // frames for a latent frame after the clip's first: 4 and 1 to encode, 1 and 4 to decode
-	InPatch, OutPatch   int // samples along the side of what the network has as one pixel
+	InFrames, OutFrames int // frames per latent frame after the clip's first: 4 and 1 to encode, 1 and 4 to decode
+	InPatch, OutPatch   int // samples along the side of one pixel of the network
 	InChannels          int // of the network's input
-	OutChannels         int // of what comes out: moments, their means alone, or a pixel's
+	OutChannels         int // of the output: moments, their means alone, or a pixel's
 
-	// Groups: every output frame is made from InFrames, the clip's first one too, so the
-	// network reads more frames than the clip has, and InFrames for a single picture.
+	// Groups means that every output frame, the clip's first included, is made from
+	// InFrames, so the network reads more frames than the clip has, and InFrames for a
+	// single picture.
 	Groups bool
 	// Cycle is the number of latent frames that form a separate clip within the clip; the
 	// first of them stands for one frame, and an encoder forgets the past. 0: none.
@@ -27,21 +28,21 @@ type Direction struct {
 	// Batch is the number of input frames in a slice, whatever the plan's chunk, if norms
 	// see the whole slice; the first slice also has the remainder. 0: none.
 	Batch int
-	// Full: in clips of a multiple of so many input frames the first latent frame stands
-	// for as many frames as the others, not for one. 0: in no clip.
+	// Full is the divisor of the input frames of clips in which the first latent frame
+	// stands for as many frames as the others, not for one. 0: no clip.
 	Full int
 
 	// First is the number of frames in the first slice of a clip, for slices of step
 	// frames.
 	First func(step int) int
-	// Temporal are temporal tiles, instead of slices.
+	// Temporal are temporal tiles, which replace slices.
 	Temporal Temporal
-	// ByPixels: Diffusers tiles are counted and blended in pixels, not in the network's
-	// patches.
+	// ByPixels means that Diffusers tiles are counted and blended in pixels, not in the
+	// network's patches.
 	ByPixels bool
 }
 
-// Frames is the number of output frames. Independent frames are separate pictures.
+// Frames returns the number of output frames. Independent frames are separate pictures.
 func (d Direction) Frames(n int, independent bool) int {
 	if independent || n < 1 {
 		return n
@@ -58,17 +59,17 @@ func (d Direction) Frames(n int, independent bool) int {
 	return (n-1)/d.InFrames*d.OutFrames + 1
 }
 
-// full says that no frame of a clip of n input frames stands alone.
+// full reports whether every latent frame of a clip of n input frames stands for several
+// frames.
 func (d *Direction) full(n int, independent bool) bool {
 	return d.Full > 0 && n%d.Full == 0 && !independent
 }
 
-// fixedSlices says that a slice is what norms see at once: plans have no other ones, and no
-// parts of them.
+// fixedSlices reports whether norms see a slice as a whole, so plans cannot choose other
+// slices or parts of them.
 func (d *Direction) fixedSlices() bool { return d.Batch > 0 || d.Temporal.Step > 0 }
 
-// chunk is how many latent frames a slice after the first has, of so many that were asked
-// for.
+// chunk returns the latent frames of a slice after the first, for the requested number.
 func (d *Direction) chunk(asked int) int {
 	if d.Batch > 0 {
 		return d.Batch / d.InFrames
@@ -76,7 +77,7 @@ func (d *Direction) chunk(asked int) int {
 	return asked
 }
 
-// fed is how many frames the network is fed with for each that comes out of a clip's first.
+// fed returns how many frames the network reads for the first latent frame of a clip.
 func (d *Direction) fed() int {
 	if d.Groups {
 		return d.InFrames
@@ -84,18 +85,18 @@ func (d *Direction) fed() int {
 	return 1
 }
 
-// Size is the output size of a frame of h x w samples. A partial cell counts as one.
+// Size returns the output size of a frame of h x w samples. A partial cell counts as one.
 func (d Direction) Size(h, w int) (height, width int) {
 	return (h + d.In - 1) / d.In * d.Out, (w + d.In - 1) / d.In * d.Out
 }
 
-// factor is how many pixels a latent cell has along its side.
+// factor returns the pixels along a latent cell's side.
 func (d *Direction) factor() int { return max(d.In, d.Out) }
 
-// shrinks says that pixels become cells.
+// shrinks reports whether pixels become cells.
 func (d *Direction) shrinks() bool { return d.In > d.Out }
 
-// slices divide so many frames into slices of step.
+// slices divides frames into slices of step.
 func (d *Direction) slices(frames, step int, independent bool) []Slice {
 	if independent {
 		return singleFrames(frames, d.fed())
@@ -120,7 +121,7 @@ func (d *Direction) slices(frames, step int, independent bool) []Slice {
 	for t := 0; t < frames; t += cycle {
 		for i, s := range sliced(min(cycle, frames-t), d.First(step), step) {
 			s.T += t
-			if s.begins = t > 0 && i == 0; !d.shrinks() { // a decoder goes on
+			if s.begins = t > 0 && i == 0; !d.shrinks() { // a decoder continues
 				s.at = Steady
 				if s.T == 0 {
 					s.at = First
@@ -135,7 +136,7 @@ func (d *Direction) slices(frames, step int, independent bool) []Slice {
 	return numbered(all)
 }
 
-// numbered gives slices of one kind one number, in the order in which kinds come.
+// numbered numbers the kinds of slices in the order of their first appearance.
 func numbered(all []Slice) []Slice {
 	type kind struct {
 		n      int
@@ -153,7 +154,8 @@ func numbered(all []Slice) []Slice {
 	return all
 }
 
-// tiles cut a frame of the input, which ends within the last cells of some networks.
+// tiles cuts a frame of the input. For some networks the frame may end within the last
+// cells.
 func (d *Direction) tiles(height, width int, how Tiling, o tiling.Options) (tiling.Linear, error) {
 	o.Factor = d.factor()
 	var l tiling.Linear
@@ -180,7 +182,7 @@ func (d *Direction) tiles(height, width int, how Tiling, o tiling.Options) (tili
 	return l, err
 }
 
-// check panics on what can't be a direction: models are our own.
+// check panics on an invalid direction, because directions are written in the program.
 func (d *Direction) check() {
 	if min(d.In, d.Out, d.InFrames, d.OutFrames, d.InPatch, d.OutPatch, d.InChannels, d.OutChannels) < 1 || d.First == nil {
 		panic(fmt.Sprintf("engine: direction %+v", d))

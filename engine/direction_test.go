@@ -10,8 +10,8 @@ import (
 
 func stepAndOne(step int) int { return 1 + step }
 
-// encoding and decoding are the ways of a model with cells of 8 x 8 pixels and
-// four frames.
+// encoding and decoding are the directions of a model with cells of 8 x 8 pixels and four
+// frames.
 var (
 	encoding = Direction{Name: "encode", In: 8, Out: 1, InFrames: 4, OutFrames: 1, InPatch: 1, OutPatch: 1, InChannels: 3, OutChannels: 8, First: stepAndOne}
 	decoding = Direction{Name: "decode", In: 1, Out: 8, InFrames: 1, OutFrames: 4, InPatch: 1, OutPatch: 1, InChannels: 4, OutChannels: 3, First: stepAndOne}
@@ -28,7 +28,7 @@ func TestFrames(t *testing.T) {
 	}
 }
 
-// A network of groups is fed with whole ones, and with as many frames for a picture.
+// A network of groups reads whole groups, and a whole group for a picture.
 func TestGroupsOfFrames(t *testing.T) {
 	d := encoding
 	d.Groups, d.First = true, func(step int) int { return step }
@@ -39,8 +39,8 @@ func TestGroupsOfFrames(t *testing.T) {
 	require.Equal(t, []Slice{{0, 4, Whole, 0, false}, {4, 4, Whole, 0, false}, {8, 4, Whole, 0, false}}, d.slices(3, 4, true))
 }
 
-// A network of groups may make or read as many frames of a clip's first latent frame as of
-// the others, if there is an even number.
+// A network of groups may make or read as many frames for a clip's first latent frame as
+// for the others, if the number of latent frames is even.
 func TestFullClips(t *testing.T) {
 	e, d := encoding, decoding
 	e.Groups, e.Full, d.Full = true, 8, 2
@@ -54,8 +54,8 @@ func TestFullClips(t *testing.T) {
 	require.Equal(t, []Slice{{0, 8, First, 0, false}, {8, 4, Steady, 1, false}}, e.slices(9, 8, false))
 }
 
-// Of cycles of five latent frames, the first of each stands for one frame. An encoder
-// begins anew with each, a decoder goes on.
+// In cycles of five latent frames, the first of each stands for one frame. An encoder
+// starts again with each cycle, a decoder continues.
 func TestCycles(t *testing.T) {
 	step := func(step int) int { return step }
 	e, d := encoding, decoding
@@ -70,8 +70,8 @@ func TestCycles(t *testing.T) {
 	require.Equal(t, []Slice{{0, 2, Whole, 0, false}}, d.slices(2, 4, false))
 }
 
-// Slices are batches, whatever the chunk: the first has what is left over, too. Of a
-// multiple of batches no frame stands by itself.
+// Slices are batches, whatever the chunk; the first also has the remainder. In a multiple
+// of batches no latent frame stands for a single frame.
 func TestBatches(t *testing.T) {
 	e, d := encoding, decoding
 	e.Batch, e.Full, d.Batch, d.Full = 8, 8, 2, 2
@@ -107,8 +107,8 @@ func TestSize(t *testing.T) {
 	require.Equal(t, [2]int{8, 8}, [2]int{encoding.factor(), decoding.factor()})
 }
 
-// Whatever they are cut into, slices are all the frames in order, and what they
-// become is what the clip becomes.
+// However a clip is cut, slices contain all frames in order, and their outputs are the
+// clip's output.
 func TestSlicesAreTheClip(t *testing.T) {
 	for _, d := range []Direction{encoding, decoding} {
 		for latent := 1; latent <= 9; latent++ {

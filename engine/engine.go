@@ -1,13 +1,21 @@
 // Package engine plans how networks run on clips that are larger than a device. It
-// records layers, allocates memory for activations, decides what causal convolutions
-// keep of the past, cuts a clip into tiles and slices, and plans how tiles are
-// combined and what moves to the host and back. It knows no model and no file
-// format: package vae describes models in its terms. It calls no device: package
-// runner executes plans.
+// records layers, allocates memory for activations, decides what causal convolutions keep
+// of the past, cuts a clip into tiles and slices, and plans how tiles are combined and
+// what moves to the host and back. It knows no model and no file format: package vae
+// describes models in its terms. It calls no device: package runner executes plans.
 //
-// Start at Graph, on which a network records itself, Job, which describes the task,
-// and Plan, the result: its Work is lists of steps, which are data, with every buffer
-// declared in advance.
+// Start at Graph, on which a network records its layers, Job, which describes the task,
+// and NewPlan:
+//
+//	plan, err := engine.NewPlan(ctx, &engine.Job{...}, engine.Options{})
+//	...
+//	store := runner.NewStore(device)
+//	err = store.Load(ctx, plan, tensors, nil)
+//	for band, err := range runner.Run(ctx, plan, store, nil, input, runner.Watch{}) {
+//		...
+//	}
+//
+// A Plan's Work is lists of steps, which are data, with every buffer declared in advance.
 //
 // Nothing here is safe for concurrent use.
 package engine
@@ -21,28 +29,25 @@ import (
 )
 
 var (
-	// ErrMemory: what was asked for needs more memory than the budget. Of
-	// NewPlan.
+	// ErrMemory means that a job needs more memory than the budget. NewPlan returns it.
 	ErrMemory = errors.New("does not fit the memory budget")
-	// ErrHost: what is to live on the host needs more memory than may be taken there.
-	// It is an ErrMemory.
+	// ErrHost means that a job needs more host memory than it may use. It is an
+	// ErrMemory.
 	ErrHost = fmt.Errorf("%w of the host", ErrMemory)
-	// ErrTiling: the network's tiles can't be put together in that way. Of
-	// NewPlan.
+	// ErrTiling means that the network does not support the tiling. NewPlan returns it.
 	ErrTiling = errors.New("not for this model")
 )
 
 // Incomparable is gpu.Incomparable, for networks.
 type Incomparable = gpu.Incomparable
 
-// Kernels are the kernels of a job's commands: for activations in their storage, and
-// for f32, in which frames are blended. The caller keeps them, so that jobs share
-// programs.
+// Kernels are the kernels of a job's commands: for activations in their storage, and for
+// f32, in which frames are blended. The caller keeps them, so that jobs share programs.
 type Kernels struct {
 	Activations, Plain *wgsl.Set
 }
 
-// of are those for a tensor stored as elem.
+// of returns the kernels for a tensor stored as elem.
 func (k Kernels) of(elem wgsl.Elem) *wgsl.Set {
 	if elem == k.Activations.Elem {
 		return k.Activations
@@ -50,7 +55,7 @@ func (k Kernels) of(elem wgsl.Elem) *wgsl.Set {
 	return k.Plain
 }
 
-// Budget is the default memory budget in bytes: three quarters of a discrete
+// Budget returns the default memory budget in bytes: three quarters of a discrete
 // adapter's memory, half of memory shared with the host, 2 GiB if unknown.
 func Budget(a gpu.Info) int64 {
 	switch {
@@ -62,7 +67,7 @@ func Budget(a gpu.Info) int64 {
 	return a.Memory / 2
 }
 
-// Bytes prints a size: "1.50 GiB".
+// Bytes formats a size: "1.50 GiB".
 func Bytes(n int64) string {
 	switch {
 	case n >= 1<<30:
@@ -75,7 +80,7 @@ func Bytes(n int64) string {
 	return fmt.Sprintf("%d bytes", n)
 }
 
-// sum is the size of buffers together.
+// sum returns the total size of buffers.
 func sum(buffers []*gpu.Buffer) int64 {
 	var n int64
 	for _, b := range buffers {

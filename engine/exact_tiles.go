@@ -28,7 +28,7 @@ func (p *planner) exact(l *Plan) error {
 	inner := &Pass{
 		Tiles: []tiling.Tile{{In: cells, Out: cells}}, Slices: p.slices(frames, p.o.Chunk, p.Independent), cell: 1, c: p.InChannels,
 	}
-	if p.Groups { // it is fed with one frame for each that comes out
+	if p.Groups { // the network reads one frame per output frame
 		latents := p.Direction
 		latents.Groups = false
 		inner.Slices = latents.slices(frames, p.o.Chunk, p.Independent)
@@ -48,7 +48,7 @@ func (p *planner) exact(l *Plan) error {
 		outer.recordings = p.recordings(l, p.Network.Name+" outer", net.Outer(), second)
 	}
 
-	side := p.Out / p.OutPatch // pixels of the outer part's output along a cell
+	side := p.Out / p.OutPatch // pixels of the outer part's output per cell
 	from, frame := tiling.Size{H: p.Height / p.InPatch, W: p.Width / p.InPatch}, tiling.Size{H: side * h, W: side * w}
 	for i := range outer.Tiles {
 		if err := p.ctx.Err(); err != nil {
@@ -66,10 +66,10 @@ func (p *planner) exact(l *Plan) error {
 	return nil
 }
 
-// joint says that layers see all frames at once.
+// joint reports whether layers see all frames at once.
 func (p *planner) joint() bool { return p.Network.Joint && !p.Independent }
 
-// wholeClip is a clip of so many frames in one slice.
+// wholeClip returns a clip of the given frames as one slice.
 func wholeClip(frames int) []Slice { return []Slice{{N: frames, at: Whole}} }
 
 func scaleRect(r tiling.Rect, by int) tiling.Rect {
@@ -80,16 +80,15 @@ func divideRect(r tiling.Rect, by int) tiling.Rect {
 	return tiling.Rect{Y0: r.Y0 / by, Y1: r.Y1 / by, X0: r.X0 / by, X1: r.X1 / by}
 }
 
-// reach notes the halo of a tile that reads in to make core, in pixels of so
-// many to a sample.
+// reach records the halo of a tile that reads in to make core. A sample has scale pixels.
 func (p *Plan) reach(in, core tiling.Rect, scale int) {
 	p.Halo.H = max(p.Halo.H, scale*max(core.Y0-in.Y0, in.Y1-core.Y1))
 	p.Halo.W = max(p.Halo.W, scale*max(core.X0-in.X0, in.X1-core.X1))
 }
 
-// Intermediate is the output of the first pass of exact tiles: frames of the latent's size,
-// with the channels between the inner and outer part. As a source it is the part that a
-// slice of a tile reads.
+// Intermediate is the output of the first pass of exact tiles: frames of the latent's
+// size, with the channels between the inner and outer part. As a source it is the part
+// that a slice of a tile reads.
 type Intermediate struct {
 	Size   tiling.Size
 	Frames int
@@ -97,12 +96,12 @@ type Intermediate struct {
 	Spool  *Spooled
 }
 
-// Rectangle is a part of a frame.
+// Rectangle returns a part of a frame.
 func (b *Intermediate) Rectangle(frame int, part tiling.Rect) *Rectangle {
 	return &Rectangle{b.Spool, b.Pixel, b.Size, frame, part}
 }
 
-// Store stores a frame of the first pass.
+// Store returns the step that stores a frame of the first pass.
 func (b *Intermediate) Store(w *Pass, out TileFrame) Step {
 	part := w.part(out.Tile, tiling.Size{H: out.X.H, W: out.X.W})
 	return &Download{From: out.View(), To: &Crop{b.Rectangle(out.Frame, w.Tiles[out.Tile].Out), out.X.W, part}}

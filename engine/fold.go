@@ -8,26 +8,26 @@ import (
 	"tessera/wgsl"
 )
 
-// Folded is a 1x1x1 convolution with pixel shuffle and the causal 3x3x3 convolution
-// after it, folded into convolutions of the small frames, for each parity of a pixel's
-// row and column and each phase of time. The past is frame 0 repeated.
+// Folded is a 1x1x1 convolution with pixel shuffle and the causal 3x3x3 convolution after
+// it, folded into convolutions of the small frames, one for each parity of a pixel's row
+// and column and each temporal phase. Frame 0 is repeated as the past.
 type Folded struct {
-	First  wgsl.Weights // of frame 0, which is all of its past: one tap, one phase
-	Second wgsl.Weights // of frame 1 where there are two phases, what it has of frame 0, which has only the first of them
-	Steady wgsl.Weights // of later frames; with one phase of frame 1 too
+	First  wgsl.Weights // for frame 0, which is also its past: one tap, one phase
+	Second wgsl.Weights // for frame 1 if there are two phases: the contribution of frame 0, which has only the first phase
+	Steady wgsl.Weights // for later frames; with one phase also for frame 1
 }
 
-// Upsample is a PixelShuffle and the following Conv, with three temporal taps and a
-// repeated past, as convolutions of the small frames. The intermediate never exists,
-// and causal memory holds small frames. A first slice of one frame is followed by a
-// Second one.
+// Upsample is a PixelShuffle and the Conv after it, with three temporal taps and a
+// repeated past, as convolutions of the small frames. The enlarged frames never exist,
+// and causal memory holds small frames. A Second slice follows a first slice of one
+// frame.
 type Upsample struct {
 	Name    string
 	Weights Folded
 	Out     int  // channels
 	Phases  int  // frames made of one: 1 or 2
-	Edges   bool // what lies around a frame is its edge again, not zeros
-	Repeats bool // pixels and frames are repeated: there is no product before the convolution
+	Edges   bool // frames are padded with their edges, not with zeros
+	Repeats bool // pixels and frames are repeated: there is no pointwise layer before the convolution
 }
 
 // Forward upsamples and convolves x.
@@ -76,24 +76,24 @@ func (s *Upsample) emit(e *emitter, x, y wgsl.Tensor, head, top int) {
 	l.keep(e, s.Name)
 }
 
-// frames are those of y that have the steady weights.
+// frames returns the frames of y that use the steady weights.
 func (s *Upsample) frames(x, y *wgsl.Tensor) wgsl.Convolution {
 	return wgsl.Convolution{Weights: s.Weights.Steady, KT: 4 - s.Phases, Enlarges: true, Phases: s.Phases, X: *x, Y: *y, N: x.T}
 }
 
-// term is a part of a temporal tap: taps of the 3x3x3 convolution, on what one
-// phase of the shuffle makes.
+// term is a part of a temporal tap: taps of the 3x3x3 convolution that read one phase of
+// the shuffle.
 type term struct {
 	taps  []int
 	phase int
 }
 
-// foldings are the terms of each temporal tap of each phase: what frame 2f-1 or 2f
-// of the output has of frames f-1 and f (with one phase: frame f of f-2, f-1 and
-// f). Frame 2f-1 is the first phase of frame f of the input.
+// foldings are the terms of each temporal tap of each phase: the contributions of frames
+// f-1 and f to frames 2f-1 and 2f of the output. With one phase they are those of frames
+// f-2, f-1 and f to frame f. Frame 2f-1 is the first phase of frame f of the input.
 var (
 	foldedFirst    = [][][]term{{{{[]int{0, 1, 2}, 0}}}}
-	foldedSecond   = [][][]term{{{{[]int{0, 1}, 0}}}, {{{[]int{0}, 0}}}} // of frame 0; of frame 1 the steady ones
+	foldedSecond   = [][][]term{{{{[]int{0, 1}, 0}}}, {{{[]int{0}, 0}}}} // of frame 0; frame 1 has the steady ones
 	foldedSteady   = [][][]term{{{{[]int{0}, 0}, {[]int{1}, 1}}, {{[]int{2}, 0}}}, {{{[]int{0}, 1}}, {{[]int{1}, 0}, {[]int{2}, 1}}}}
 	foldedTimeless = [][][]term{{{{[]int{0}, 0}}, {{[]int{1}, 0}}, {{[]int{2}, 0}}}}
 )
@@ -101,19 +101,19 @@ var (
 // secondBias are all terms of frame 1.
 var secondBias = [][][]term{{foldedSecond[0][0], foldedSteady[0][1]}, {foldedSecond[1][0], foldedSteady[1][1]}}
 
-// fold makes folded weights.
+// fold computes folded weights.
 type fold struct {
 	upscale, conv string // layers
 	c, phases     int    // of the shuffle
 	variants      []variant
 }
 
-// variant is one of the weights that are made together.
+// variant is one of the weights that are computed together.
 type variant struct {
 	weights wgsl.Weights
 	shape   wgsl.Shape
-	terms   [][][]term // of each tap of each phase
-	bias    [][][]term // that the bias counts for
+	terms   [][][]term // per tap of each phase
+	bias    [][][]term // that the bias enters
 }
 
 // Fold declares the folded weights of an upsampler of c channels with the given phases.
@@ -134,8 +134,8 @@ func (w *Weights) Fold(upscale, conv string, c, phases int) Folded {
 	return f
 }
 
-// foldedElem is how weights are stored that are sums of the file's: not as halves
-// where everything else is exact.
+// foldedElem returns the storage of weights that are sums of the file's: not halves if
+// everything else is exact.
 func (w *Weights) foldedElem() wgsl.Elem {
 	if w.set.Elem == wgsl.F32 {
 		return wgsl.F32
@@ -143,7 +143,7 @@ func (w *Weights) foldedElem() wgsl.Elem {
 	return w.elem
 }
 
-// enlarging are the weights of a ConvUp, without memory.
+// enlarging returns the weights of a ConvUp, without memory.
 func (w *Weights) enlarging(name string, s wgsl.Shape) wgsl.Weights {
 	elem, p := w.foldedElem(), w.set.ConvUpPacking(s)
 	return wgsl.Weights{
@@ -159,10 +159,10 @@ func (v *fold) declare(w *Weights, which string, terms, bias [][][]term) wgsl.We
 	return weights
 }
 
-// The kernel of a 3x3 convolution of shuffled pixels is, along rows and along
-// columns, a product of polynomials: of the convolution's three taps, and of the
-// shuffle's two pixels, backwards. Its four coefficients follow from its values at
-// 0, 1, -1 and infinity, so 16 products of matrices do for 36, on the device.
+// The kernel of a 3x3 convolution of shuffled pixels is, along rows and along columns, a
+// product of polynomials: one of the convolution's three taps, and one of the shuffle's
+// two pixels in reverse. Its four coefficients follow from its values at 0, 1, -1 and
+// infinity, so 16 matrix products replace 36, on the device.
 const points = 4
 
 var (
@@ -170,31 +170,30 @@ var (
 	pixelsAt = [points][2]float32{{0, 1}, {1, 1}, {-1, 1}, {1, 0}}
 )
 
-// foldedAtOnce is how many outputs are made at once: 36 MB for them where there are
-// 512 channels.
+// foldedAtOnce is how many outputs are computed at once: 36 MB with 512 channels.
 const foldedAtOnce = 64
 
-// folding is a fold under way.
+// folding is a fold in progress.
 type folding struct {
 	*fold
 	u       *loadContext
 	set     *wgsl.Set   // of f32
 	kernel  []float32   // of the 3x3x3 convolution, [o, c, 3, 3, 3]
-	shuffle wgsl.Tensor // at each point of each phase, a pixel an input
+	shuffle wgsl.Tensor // at each point of each phase; a pixel per input
 	taps    [points * points][]float32
 	factors [points * points]*gpu.Buffer // taps, packed
 	none    *gpu.Buffer                  // bias
 	bias    []float32                    // of the 3x3x3 convolution
-	shown   []float32                    // of the shuffle's bias by each of its taps: [o, 27, pixels, phases]
+	shown   []float32                    // the shuffle's bias, multiplied by each of the convolution's taps: [o, 27, pixels, phases]
 	product *gpu.Buffer
 }
 
-// put makes the weights that are missing, from tensors that are read once.
+// put computes the missing weights from tensors that it reads once.
 func (v *fold) put(u *loadContext) error {
 	if v.upscale == "" {
 		return v.repeated(u)
 	}
-	// Nobody has proven another kernel here: of jobs what they record is.
+	// No verified choice of kernels exists here: verification covers what jobs record.
 	set, err := wgsl.NewSet(wgsl.F32, u.dev.Info(), wgsl.Choices{"pointwise": "plain"})
 	if err != nil {
 		return err
@@ -226,7 +225,7 @@ func (v *fold) put(u *loadContext) error {
 	return nil
 }
 
-// declare are the buffers that are needed on the way.
+// declare declares the scratch buffers.
 func (g *folding) declare() []*gpu.Buffer {
 	outputs := min(foldedAtOnce, (g.c+7)&^7)
 	shape := wgsl.Shape{O: outputs, I: g.c, KT: 2, KS: 1}
@@ -243,7 +242,7 @@ func (g *folding) declare() []*gpu.Buffer {
 	return buffers
 }
 
-// shuffled puts the 1x1x1 convolution on the device, at each point.
+// shuffled uploads the 1x1x1 convolution, at each point.
 func (g *folding) shuffled() error {
 	k, c := g.u.scratch, g.c
 	var err error
@@ -273,7 +272,7 @@ func (g *folding) shuffled() error {
 	return nil
 }
 
-// make makes one of the weights.
+// make computes one of the weights.
 func (g *folding) make(v *variant) error {
 	if err := g.u.alloc(v.weights.Weight, v.weights.Bias); err != nil {
 		return err
@@ -298,7 +297,7 @@ func (g *folding) make(v *variant) error {
 	return nil
 }
 
-// show multiplies the 3x3x3 convolution's taps with the shuffle's bias.
+// show multiplies the 3x3x3 convolution's taps by the shuffle's bias.
 func (g *folding) show() (err error) {
 	if g.bias, err = g.u.from.Float32s(nil, g.conv+".bias"); err != nil {
 		return err
@@ -320,8 +319,8 @@ func (g *folding) show() (err error) {
 	return nil
 }
 
-// biases are those of the convolution, and of each cell what its taps see of the
-// shuffle's bias.
+// biases returns the bias of the convolution plus, per cell, the shuffle's bias as its
+// taps see it.
 func (g *folding) biases(v *variant) []float32 {
 	g.u.scratch.wideOut = zeroed(g.u.scratch.wideOut, wgsl.ConvUpBias(v.shape))
 	all := g.u.scratch.wideOut
@@ -345,14 +344,14 @@ func (g *folding) biases(v *variant) []float32 {
 	return all
 }
 
-// seen is which of the 2x2 cells that a pixel of a parity reads tap i of 3x3 sees,
-// and which of its 2x2 pixels.
+// seen returns which of the 2x2 cells around a pixel of a parity tap i of 3x3 reads, and
+// which of the cell's 2x2 pixels.
 func seen(parity, i int) (cell, pixel int) {
-	row, column := parity/2+i/3+1, parity%2+i%3+1 // of the enlarged frame, from two before the pixel's cell
+	row, column := parity/2+i/3+1, parity%2+i%3+1 // of the enlarged frame, counted from two before the pixel's cell
 	return 2*(row/2-parity/2) + column/2 - parity%2, 2*(row%2) + column%2
 }
 
-// part makes a few outputs of a temporal tap.
+// part computes a few outputs of a temporal tap.
 func (g *folding) part(f wgsl.Fold, terms []term) error {
 	shape := wgsl.Shape{O: f.X.C, I: g.c, KT: len(terms), KS: 1}
 	packing := g.set.PointwisePacking(shape)
@@ -378,8 +377,8 @@ func (g *folding) part(f wgsl.Fold, terms []term) error {
 	return failed(g.u.dev.Submit(g.u.ctx, b))
 }
 
-// valuesOf are those of the convolution's taps at each point, [rows, c, terms], for
-// outputs from o on.
+// valuesOf computes the values of the convolution's taps at each point, [rows, c, terms],
+// for outputs from o on.
 func (g *folding) valuesOf(o, rows int, terms []term) {
 	for e := range g.taps {
 		g.taps[e] = zeroed(g.taps[e], rows*g.c*len(terms))
@@ -406,8 +405,8 @@ func (g *folding) valuesOf(o, rows int, terms []term) {
 	}
 }
 
-// repeated makes the weights that are missing where pixels and frames are repeated: each
-// cell has the sum of the taps that see it.
+// repeated computes the missing weights for repeated pixels and frames: each cell has the
+// sum of the taps that read it.
 func (v *fold) repeated(u *loadContext) (err error) {
 	k := u.scratch
 	if k.wide, err = u.from.Float32s(k.wide[:0], v.conv+".weight"); err != nil {
@@ -449,8 +448,8 @@ func (v *fold) repeated(u *loadContext) (err error) {
 	return nil
 }
 
-// seenBy adds to the cells of a pixel of a parity what taps of the kernel see of them;
-// those of the next input and output are `step` further on.
+// seenBy adds the kernel's taps to the cells that they read around a pixel of a parity.
+// The cells of the next input and output are `step` further on.
 func (v *fold) seenBy(cells, kernel []float32, taps []int, parity, step int) {
 	for at := range v.c * v.c {
 		for _, k := range taps {
@@ -462,7 +461,7 @@ func (v *fold) seenBy(cells, kernel []float32, taps []int, parity, step int) {
 	}
 }
 
-// biasOf lays a ConvUp's bias out where cells see nothing of another.
+// biasOf lays out a ConvUp's bias for cells that do not see another bias.
 func biasOf(u *loadContext, s wgsl.Shape, parity int, bias []float32) []float32 {
 	u.scratch.wideOut = zeroed(u.scratch.wideOut, wgsl.ConvUpBias(s))
 	for at := range s.O {

@@ -6,9 +6,9 @@ import (
 	"tessera/wgsl"
 )
 
-// Module is a part of a network. Forward records it on x and returns its output.
-// Neither has memory yet: the graph counts the readers of a value, and its memory is
-// free after the last one.
+// Module is a part of a network. Forward records it on x and returns its output. Values
+// have no memory yet: the graph counts a value's readers, and its memory is freed after
+// the last one.
 type Module interface {
 	Forward(g *Graph, x Value) Value
 }
@@ -16,7 +16,7 @@ type Module interface {
 // Series is a list of modules that run one after another.
 type Series []Module
 
-// Forward records all of them.
+// Forward records all modules in order.
 func (s Series) Forward(g *Graph, x Value) Value {
 	for _, m := range s {
 		x = m.Forward(g, x)
@@ -38,12 +38,12 @@ type Graph struct {
 	begins     bool // see Slice
 	full       bool // see Direction.Full
 	windows    Windows
-	outputs    int         // channels that are wanted of what the network makes; 0: all
-	depth      int         // of the portions that it is run in
+	outputs    int         // number of needed output channels of the network; 0: all
+	depth      int         // of the portions that it runs in
 	away       bool        // see Plan.Away
-	lookaheads []lookahead // of layers that read ahead, from `next` on those to come
+	lookaheads []lookahead // of layers that read ahead; those from `next` on are still to come
 	next       int
-	timeOps    *[]bool // see timeOpsOf; nil: not recorded
+	timeOps    *[]bool // see timeOpsOf; nil: do not record
 	nodes      []node
 	values     int
 	marks      []mark
@@ -53,35 +53,34 @@ type Graph struct {
 type node struct {
 	at      Position
 	label   string
-	kind    string // of layer: "conv"
-	macs    int64  // multiply-adds with every temporal tap and every output, needed or not
+	kind    string // layer kind: "conv"
+	macs    int64  // multiply-adds with every temporal tap and every output, even unneeded ones
 	reads   []Value
-	onto    Value // what it adds to in place, and returns; no id: nothing
-	over    bool  // it takes little to make, and lies where the first of reads does, if nobody reads that later
-	inPlace bool  // the same in plans of Plan.InPlace, though it reads rows around each
-	clip    bool  // it reads all frames as one, which lie one right behind the other
-	out     Value // no id: it only keeps causal memory
+	onto    Value // the value that it adds to in place and returns; without id: none
+	over    bool  // a cheap operation, which overwrites reads[0] if no later operation reads that
+	inPlace bool  // it overwrites reads[0] in plans with Plan.InPlace, although it reads rows around each
+	clip    bool  // it reads all frames as one, so they must be contiguous
+	out     Value // without id: it only keeps causal memory
 	emit    func(e *emitter, y wgsl.Tensor)
 
 	// Of what can be made in bands.
-	reach   reach                                 // the rows that it reads for some of the output's
-	step    int                                   // bands are of a multiple of so many rows; 0: any
-	makes   int                                   // frames of the output that one command makes; 0 is 1
-	joint   int                                   // frames of what it reads that one command reads; 0 is 1
-	joins   func(e *emitter, y *wgsl.Tensor) bool // whether one command makes two frames of y; nil: as makes says
+	reach   reach                                 // input rows for rows of the output
+	step    int                                   // the height of bands is a multiple of this; 0: any height
+	makes   int                                   // output frames per command; 0 is 1
+	joint   int                                   // input frames that one command reads; 0 is 1
+	joins   func(e *emitter, y *wgsl.Tensor) bool // reports whether one command makes two frames of y; nil: see makes
 	keeps   int                                   // frames of causal memory
 	prepare func(e *emitter)                      // records what all bands need
 }
 
-// mark says that after node number node-1 the output of a module is in value.
+// mark says that value holds a module's output after the first node operations.
 type mark struct {
 	name  string
 	node  int
 	value Value
 }
 
-// record adds an operation. What it makes is out, or onto where that is set:
-// then out is not looked at.
+// record adds an operation and returns its output: onto if that is set, otherwise out.
 func (g *Graph) record(n node) Value {
 	if n.onto.id != 0 {
 		n.out = n.onto
@@ -95,13 +94,13 @@ func (g *Graph) record(n node) Value {
 	return n.out
 }
 
-// Input is the network's input.
+// Input returns the network's input.
 func (g *Graph) Input() Value { return g.nodes[0].out }
 
 // Head reports whether the slice begins a clip.
 func (g *Graph) Head() bool { return !g.at.later() }
 
-// headFrames is the number of leading frames that a layer which doubles or halves frames
+// headFrames returns how many leading frames a layer that doubles or halves frames
 // handles separately: 1 at the start of a clip, else 0.
 func (g *Graph) headFrames(frames int) int {
 	if frames == 2 && g.Head() {
@@ -110,8 +109,8 @@ func (g *Graph) headFrames(frames int) int {
 	return 0
 }
 
-// Outputs is the number of leading output channels that are needed, of c: the mean
-// may be enough of moments.
+// Outputs returns how many leading channels of c outputs are needed: the means may be
+// enough of moments.
 func (g *Graph) Outputs(c int) int {
 	if g.outputs == 0 {
 		return c
@@ -119,7 +118,7 @@ func (g *Graph) Outputs(c int) int {
 	return min(c, g.outputs)
 }
 
-// Mark names a module's output, for traces.
+// Mark names a module's output for traces.
 func (g *Graph) Mark(name string, v Value) {
 	g.marks = append(g.marks, mark{name, len(g.nodes), v})
 }
@@ -132,15 +131,15 @@ type Window struct{ Y, X, H, W int }
 // without one computes everything.
 type Windows map[string]Window
 
-// key identifies windows.
+// key returns a text that identifies the windows.
 func (w Windows) key() string {
 	if len(w) == 0 {
 		return ""
 	}
-	return fmt.Sprint(map[string]Window(w)) // in the order of the names
+	return fmt.Sprint(map[string]Window(w)) // sorted by name
 }
 
-// window is that of a layer, or whole.
+// window returns a layer's window, or whole.
 func (g *Graph) window(layer string, whole Window) Window {
 	if w, ok := g.windows[layer]; ok {
 		return w

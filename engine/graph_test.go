@@ -13,14 +13,14 @@ import (
 	"tessera/wgsl"
 )
 
-// plain are kernels for an adapter that has nothing special.
+// plain returns kernels for an adapter without special features.
 func plain(t testing.TB) *wgsl.Set {
 	set, err := wgsl.NewSet(wgsl.F32, gpu.Info{}, nil)
 	require.NoError(t, err)
 	return set
 }
 
-// network is a module that is a function.
+// network is a module made of a function.
 type network func(g *Graph, x Value) Value
 
 func (n network) Forward(g *Graph, x Value) Value { return n(g, x) }
@@ -33,15 +33,15 @@ func record(t testing.TB, net Module, h, w int) (*recordings, *Recording, error)
 	return s, r, err
 }
 
-// hash is what an operation makes of its operands: a number that tells all of
-// the history of a value.
+// hash returns an operation's result for its operands: a number that depends on a value's
+// whole history.
 func hash(label string, operands ...uint64) uint64 {
 	h := fnv.New64a()
 	fmt.Fprint(h, label, operands)
 	return h.Sum64()
 }
 
-// flag is a yes in a record of parameters.
+// flag is a boolean in a record of parameters.
 func flag(yes bool) uint32 {
 	if yes {
 		return 1
@@ -49,15 +49,15 @@ func flag(yes bool) uint32 {
 	return 0
 }
 
-// fakes records operations whose results it knows.
+// fakes records operations with known results.
 type fakes struct {
 	g       *Graph
 	results map[int]uint64 // by value
 }
 
-// op records one that reads values and makes another, or adds to onto. One that makes
-// a value like the only one that it reads may do so in place. Each has scratch, which
-// is of another size.
+// op records an operation that reads values and makes another, or adds to onto. If it
+// makes a value like its only input, it may work in place. Each operation has scratch of
+// another size.
 func (f *fakes) op(label string, onto Value, out Value, reads ...Value) Value {
 	operands := []uint64{}
 	for _, v := range append(append([]Value(nil), reads...), onto) {
@@ -79,8 +79,7 @@ func (f *fakes) op(label string, onto Value, out Value, reads ...Value) Value {
 	return made
 }
 
-// contents runs the commands of a recording on hashes and gives what is in its
-// output at the end.
+// contents runs a recording's commands on hashes and returns the content of its output.
 func contents(t *testing.T, r *Recording, input uint64) (made uint64, inPlace int) {
 	held := map[*gpu.Buffer]uint64{r.In.Buffer: input}
 	for _, c := range r.Steps[1].(*RunBatch).Batch.Commands {
@@ -106,8 +105,8 @@ func contents(t *testing.T, r *Recording, input uint64) (made uint64, inPlace in
 	return held[r.Out.Buffer], inPlace
 }
 
-// A value keeps its buffer until its last reader is done: whatever the graph,
-// what its commands leave in the output is what the operations make.
+// A value keeps its buffer until its last reader is done: for any graph, the commands
+// leave the operations' result in the output.
 func TestBuffersAreKeptUntilTheLastReader(t *testing.T) {
 	reused, inPlace := 0, 0
 	for seed := range uint64(300) {
@@ -165,7 +164,7 @@ func TestBuffersAreKeptUntilTheLastReader(t *testing.T) {
 	require.Greater(t, inPlace, 100, "nothing is made in place")
 }
 
-// In a chain two values are alive at most, however long it is.
+// In a chain of any length at most two values exist at once.
 func TestAChainTakesTwoBuffers(t *testing.T) {
 	net := network(func(g *Graph, x Value) Value {
 		for i := range 20 {
@@ -179,7 +178,7 @@ func TestAChainTakesTwoBuffers(t *testing.T) {
 	require.Equal(t, 2*r.In.Bytes(), sum(s.buffers()))
 }
 
-// A norm is made in place where nobody reads its input later.
+// A norm works in place if no later operation reads its input.
 func TestNormsAreInPlace(t *testing.T) {
 	gamma := &gpu.Buffer{Label: "gamma", Size: 16}
 	group, root := &GroupNorm{Name: "group", Gamma: gamma, Beta: gamma, Groups: 1}, &RMSNorm{Name: "root", Gamma: gamma}
@@ -188,7 +187,7 @@ func TestNormsAreInPlace(t *testing.T) {
 	require.Equal(t, r.In.Buffer, r.Out.Buffer)
 	require.Less(t, s.arena.bytes(), 2*r.In.Bytes())
 	_, r, err = record(t, network(func(g *Graph, x Value) Value {
-		return AddMeans(g, "sum", group.Forward(g, x), root.Forward(g, x)) // which is the last to read x
+		return AddMeans(g, "sum", group.Forward(g, x), root.Forward(g, x)) // the last to read x
 	}), 40, 50)
 	require.NoError(t, err)
 	require.Equal(t, r.In.Buffer, r.Out.Buffer)
@@ -198,8 +197,8 @@ func TestNormsAreInPlace(t *testing.T) {
 	require.NotEqual(t, r.In.Buffer, r.batch.Commands[2].Bindings[2].Buffer, "made over what is read later")
 }
 
-// A norm by the network's input is made in place, too, of several frames: what it is
-// multiplied by and what is added are given back.
+// A norm by the network's input also works in place, for several frames: its factors and
+// summands are freed.
 func TestSpatialNormsAreInPlace(t *testing.T) {
 	b := &gpu.Buffer{Label: "weight", Size: 4096}
 	product := &Pointwise{Name: "product", Out: 4, Weights: wgsl.Weights{Weight: b, Bias: b, Packing: plain(t).PointwisePacking(wgsl.Shape{O: 4, I: 4, KT: 1, KS: 1})}}
@@ -216,7 +215,7 @@ func TestSpatialNormsAreInPlace(t *testing.T) {
 	require.Less(t, s.arena.bytes(), 5*r.In.Bytes(), "input, copy, two products, and moments")
 }
 
-// Pairs of frames become one and frames become two, but for the first of an odd number.
+// Pairs of frames become one, and frames become two, except the first of an odd number.
 func TestFramesHalvedAndDoubled(t *testing.T) {
 	for _, c := range []struct{ frames, halved, doubled int }{{2, 1, 1}, {3, 2, 4}, {4, 2, 4}, {5, 3, 5}, {8, 4, 8}, {9, 5, 9}} {
 		g := &Graph{at: Whole}
@@ -250,7 +249,7 @@ func TestWrongGraphsPanic(t *testing.T) {
 	} {
 		require.PanicsWithValue(t, c.what, func() { record(t, c.net, 2, 2) })
 	}
-	_, _, err := record(t, network(func(g *Graph, x Value) Value { // read before, which is well
+	_, _, err := record(t, network(func(g *Graph, x Value) Value { // read before, which is allowed
 		a, b := Copy(g, "a", x), Copy(g, "b", x)
 		c := Copy(g, "c", b)
 		return AddMeans(g, "more", c, AddMeans(g, "sum", a, b))
@@ -258,7 +257,7 @@ func TestWrongGraphsPanic(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// What is too large for the device is told by the layer's name.
+// An error about a value too large for the device names the layer.
 func TestTooLargeIsToldByLayer(t *testing.T) {
 	of := func(net network, h, w, c int) error {
 		s := newRecordings("net", net, Clip{}, plain(t), gpu.DefaultLimits, false)
@@ -275,7 +274,7 @@ func TestTooLargeIsToldByLayer(t *testing.T) {
 	require.ErrorContains(t, err, "engine: input: activation of 272.0 MiB, device allows 256.0 MiB in a buffer")
 }
 
-// Recordings are made once for a shape, a kind of slice and windows.
+// A recording is made once per shape, kind of slice and windows.
 func TestRecordingsByShape(t *testing.T) {
 	set := plain(t)
 	conv := &Conv{Name: "conv", Weights: NewWeights(set, wgsl.F32).Conv("conv", wgsl.Shape{O: 4, I: 4, KT: 1, KS: 3}, 1), Out: 4}
@@ -305,7 +304,7 @@ func TestRecordingsByShape(t *testing.T) {
 	}
 }
 
-// A mark is what a module made, before a later value takes its memory.
+// A mark has a module's output before a later value reuses its memory.
 func TestMarks(t *testing.T) {
 	net := network(func(g *Graph, x Value) Value {
 		for _, name := range []string{"a", "b", "c"} {
@@ -334,9 +333,9 @@ func TestSliced(t *testing.T) {
 	require.Equal(t, []Slice{{0, 4, Whole, 0, false}, {4, 4, Whole, 0, false}}, singleFrames(2, 4))
 }
 
-// A convolution whose first taps read one frame multiplies with their sum: with
-// a third of the products in the first frame of a clip and two thirds in the
-// second, where the past is that frame again.
+// A convolution whose first taps read one frame multiplies with their sum: a third of the
+// products in a clip's first frame and two thirds in the second, if the past is the first
+// frame.
 func TestTapsOfOneFrameAreSummed(t *testing.T) {
 	const product = 2 * (3*5 - 2) * 7 * 12 * 4 * 3 // FLOPs of a tap in a frame
 	for _, c := range []struct {
@@ -344,8 +343,8 @@ func TestTapsOfOneFrameAreSummed(t *testing.T) {
 		time          Causal
 		at            Position
 		frames        int
-		plain, folded int64 // taps
-		kept          int64 // the most of a weight that is in memory at once: taps
+		plain, folded int64 // in taps
+		kept          int64 // most taps of a weight in memory at once
 	}{
 		{"a picture", Causal{Kernel: 3}, Whole, 1, 3, 1, 1},
 		{"a clip", Causal{Kernel: 3}, Whole, 5, 15, 1 + 2 + 9, 2},
@@ -375,22 +374,22 @@ func TestTapsOfOneFrameAreSummed(t *testing.T) {
 			require.Zero(t, scratch)
 			taps, scratch = run(false)
 			require.Equal(t, c.folded, taps)
-			const tap = 16 * 4 * 9 * 4 // bytes of one, its outputs padded to blocks of 8
+			const tap = 16 * 4 * 9 * 4 // bytes of a tap, with outputs padded to blocks of 8
 			require.EqualValues(t, c.kept*tap, scratch, "planned memory is that of the largest sums")
 		})
 	}
 }
 
-// Two frames that read four in a row cost four products in place of six, with
-// weights made once a slice; frames too small to save that are left alone.
+// Two frames that read four consecutive ones cost four products instead of six, with
+// weights made once per slice; frames too small for a saving are not paired.
 func TestWinograd(t *testing.T) {
 	for _, c := range []struct {
 		name          string
 		time          Causal
 		at            Position
 		h, frames     int
-		plain, paired int64 // products
-		taps          int64 // of a weight that are in memory at once, the most
+		plain, paired int64 // in products
+		taps          int64 // most taps of a weight in memory at once
 	}{
 		{"a later slice", Causal{Kernel: 3}, Steady, 16, 4, 12, 8, 4},
 		{"of an odd number", Causal{Kernel: 3, Past: Zeros}, Steady, 16, 3, 9, 3 + 4, 4},
@@ -415,16 +414,16 @@ func TestWinograd(t *testing.T) {
 			require.Equal(t, c.plain, products)
 			products, scratch := run(true)
 			require.Equal(t, c.paired, products)
-			const tap = 16 * 4 * 9 * 4 // bytes of one, its outputs padded to blocks of 8
+			const tap = 16 * 4 * 9 * 4 // bytes of a tap, with outputs padded to blocks of 8
 			require.EqualValues(t, c.taps*tap, scratch, "planned memory is that of the pairs' weights")
 		})
 	}
 }
 
-// Two frames that a binding can't hold are made in bands that it can, in pairs too:
-// with frames that it holds one by one, and with larger ones.
+// Two frames that exceed a binding are made in bands, also in pairs: with frames that fit
+// one by one, and with larger ones.
 func TestWinogradInBands(t *testing.T) {
-	const h, frame = 64, 64 * 16 * 12 * 4 // bytes of one
+	const h, frame = 64, 64 * 16 * 12 * 4 // bytes of a frame
 	for _, most := range []int64{4 * frame, frame, frame / 2} {
 		run := func(on bool) int64 {
 			set, err := wgsl.NewSet(wgsl.F32, gpu.Info{}, wgsl.Choices(nil).Winograd(gpu.Info{}, on))

@@ -10,14 +10,14 @@ type Grouped struct {
 	Name    string
 	Weights wgsl.Weights // Weights.Grouped
 	Out     int          // channels
-	Group   int          // of a group
-	ReLU    bool         // of the result
+	Group   int          // input channels per group
+	ReLU    bool         // apply it to the result
 }
 
-// Forward is the convolution of x.
+// Forward returns the convolution of x.
 func (c *Grouped) Forward(g *Graph, x Value) Value { return c.Add(g, x, Value{}) }
 
-// Add adds the convolution of x to y in place, which nobody may read later.
+// Add adds the convolution of x to y in place. No later layer may read y.
 func (c *Grouped) Add(g *Graph, x, y Value) Value {
 	w := Window{H: x.H, W: x.W}
 	return g.record(node{
@@ -44,7 +44,7 @@ type Depthwise struct {
 	Side   int         // of the kernel
 }
 
-// Forward is the convolution of x.
+// Forward returns the convolution of x.
 func (c *Depthwise) Forward(g *Graph, x Value) Value {
 	whole, time := Window{H: x.H, W: x.W}, Causal{Kernel: 2, Past: Zeros}
 	half := c.Side / 2

@@ -8,15 +8,15 @@ import (
 // Network is one direction of a model, ready to run.
 type Network struct {
 	Name    string    // in labels and errors: "decoder"
-	Whole   Module    // all of it
-	Parts   Divisible // what Whole is made of; nil where tiles of it can't be exact
-	Tilings []Tiling  // that its tiles can be put together by, the default first
+	Whole   Module    // the whole network
+	Parts   Divisible // the parts of Whole; nil if its tiles cannot be exact
+	Tilings []Tiling  // ways to combine its tiles, the default first
 	Weights *Weights
-	// Joint: layers see all frames of a clip at once, so Whole is run on clips of one
-	// slice. Where Parts are set those layers are in Inner, and Outer may go in slices.
+	// Joint means that layers see all frames of a clip at once, so Whole runs on clips of
+	// one slice. If Parts is set, those layers are in Inner, and Outer may run in slices.
 	Joint     bool
-	Lookahead bool // layers read frames to come, and Whole alone is run
-	Untiled   bool // tiles see so little that one is taken before those nobody asked for, where it fits
+	Lookahead bool // layers read later frames, and only Whole runs
+	Untiled   bool // tiles see so little that one tile is preferred to unrequested tiles, if it fits
 }
 
 // Divisible is a network of two parts. The outer part can be cut into exact tiles,
@@ -25,12 +25,12 @@ type Network struct {
 type Divisible interface {
 	Inner() Module
 	Outer() Module
-	// Width is the number of channels between the two.
+	// Width returns the number of channels between the two.
 	Width() int
-	// Halo follows a part of what Outer makes, of a frame of that size that it makes
-	// of one of size from, back through its layers. in is what it depends on of the input. windows are the
-	// parts that layers make, no more than is needed further on. part is where
-	// `out` then lies in what Outer makes.
+	// Halo follows a part of Outer's output back through its layers. The output has
+	// frames of size frame, the input of size from. in is the part of the input that
+	// `out` depends on. windows are the parts that layers compute, no more than later
+	// layers need. part is the position of `out` in Outer's output.
 	Halo(out tiling.Rect, from, frame tiling.Size) (in tiling.Rect, windows Windows, part tiling.Rect)
 }
 
@@ -40,9 +40,9 @@ type Job struct {
 	Network *Network
 	Kernels Kernels
 	Adapter gpu.Info
-	NoFold  bool // convolutions compute each temporal tap, also those that read the same frame
+	NoFold  bool // convolutions compute each temporal tap separately, even if several read one frame
 
 	Frames, Height, Width int  // of the input, in samples
-	Independent           bool // frames are pictures by themselves
+	Independent           bool // frames are separate pictures
 	Output                Output
 }

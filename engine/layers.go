@@ -17,8 +17,8 @@ type Layer struct {
 	Name, Kind string
 	MACs       int64 // multiply-adds of convolutions and products
 	Reference  int64 // multiply-adds of the same layer in the original implementation
-	Bytes      int64 // read and written if every operand of every command moved once
-	Dispatches int64 // as recorded: a device cuts those that are long
+	Bytes      int64 // read and written if each command moved each operand once
+	Dispatches int64 // as recorded; a device splits long ones
 }
 
 // Layers lists the plan's work by layer, in network order, beside that of the
@@ -47,10 +47,10 @@ func (p *Plan) Layers() []Layer {
 type tally struct {
 	byName map[string]*Layer
 	order  []*Layer
-	at     int // of the layer that was named last, in order
+	at     int // index of the last named layer
 }
 
-// layer is that of a name. A new one comes after the one named last.
+// layer returns the layer of a name. A new one follows the one named last.
 func (t *tally) layer(name, kind string) *Layer {
 	l := t.byName[name]
 	if l == nil {
@@ -71,7 +71,7 @@ func (l *Layer) add(c *gpu.Command, n int64) {
 	}
 }
 
-// Programs is the work of each program of the network in the whole job.
+// Programs returns the work of each program of the network in the whole job.
 func (p *Plan) Programs() map[*gpu.Program]gpu.Cost {
 	all := map[*gpu.Program]gpu.Cost{}
 	for _, w := range p.Work.Passes {
@@ -89,7 +89,7 @@ func (p *Plan) Programs() map[*gpu.Program]gpu.Cost {
 	return all
 }
 
-// times are how often each of a pass's recordings runs.
+// times returns how often each of a pass's recordings runs.
 func (w *Pass) times() (recordings []*Recording, times map[*Recording]int64) {
 	var kinds []int
 	slices := map[int]int64{}
@@ -111,7 +111,7 @@ func (w *Pass) times() (recordings []*Recording, times map[*Recording]int64) {
 	return recordings, times
 }
 
-// pass adds what a pass does.
+// pass adds the work of a pass.
 func (t *tally) pass(w *Pass) {
 	recordings, times := w.times()
 	for _, r := range recordings {
@@ -125,7 +125,7 @@ func (t *tally) pass(w *Pass) {
 	}
 }
 
-// commands are those of steps' batches, numbered.
+// commands yields the commands of the steps' batches, numbered.
 func commands(steps []Step) iter.Seq2[int, *gpu.Command] {
 	return func(yield func(int, *gpu.Command) bool) {
 		n := 0
@@ -141,8 +141,8 @@ func commands(steps []Step) iter.Seq2[int, *gpu.Command] {
 	}
 }
 
-// reference adds what the original implementation does. How it slices a clip
-// makes no difference: each frame is made once.
+// reference adds the work of the original implementation. Its slices make no difference:
+// it makes each frame once.
 func (t *tally) reference(p *Plan) {
 	w, clips, times := p.Work.Passes[0], []int{p.job.Frames}, int64(1)
 	shapes := make([]tileShape, len(w.Tiles))
@@ -175,14 +175,13 @@ func (t *tally) reference(p *Plan) {
 	}
 }
 
-// macs is so many multiply-adds for each of frames of h x w pixels and each pair
-// of channels.
+// macs returns n multiply-adds for each frame of h x w pixels and each pair of channels.
 func macs(n, frames, h, w, in, out int) int64 {
 	return int64(n) * int64(frames) * int64(h) * int64(w) * int64(in) * int64(out)
 }
 
-// results hands over the steps that put tiles together and take results off the
-// device, without previews.
+// results calls do with the steps that combine tiles and download results, without
+// previews.
 func (p *Plan) results(do func(steps []Step)) {
 	w := p.Work.Last()
 	for i := range w.Tiles {
@@ -197,7 +196,7 @@ func (p *Plan) results(do func(steps []Step)) {
 	}
 }
 
-// result is results of one frame of a tile.
+// result does this for one frame of a tile.
 func (p *Plan) result(out TileFrame, do func(steps []Step)) {
 	w := &p.Work
 	if w.Joiner == nil {

@@ -7,21 +7,22 @@ import (
 	"tessera/wgsl"
 )
 
-// Lookahead: a convolution that reads future frames makes its output for a frame only when
-// those have arrived.
+// Lookahead: a convolution that reads future frames makes its output for a frame only
+// when those have arrived.
 //
 // A slice is then some frames of the result. Each layer makes what later layers need for
 // them. The first slice of a clip reads all frames that its output depends on, the next
-// slices as many as they output. The last slices read none, while one layer after another
+// slices as many as they output. The last slices read no frames: one layer after another
 // reaches the end of the clip, where the last frame is repeated. A convolution keeps two
-// frames between slices, as one that reads the past, and the value that is added to its
-// output waits for it (Delay). So the result is that of the whole clip.
+// frames between slices, as one that reads the past does, and a value that is added to
+// its output waits for it (Delay). So the result is that of the whole clip.
 
 // lookahead is the number of frames that such a layer makes in a slice, and its lag: how
-// many of the frames that it reads came in earlier slices, without an output yet.
+// many of its input frames came in earlier slices and have no output yet.
 type lookahead struct{ frames, lag int }
 
-// lookahead is the number of frames that a convolution of x makes in the slice, and its lag.
+// lookahead returns the number of frames that a convolution of x makes in the slice, and
+// its lag.
 func (g *Graph) lookahead(c Causal, x Value) (frames, lag int) {
 	switch {
 	case c.Lookahead == 0:
@@ -35,15 +36,15 @@ func (g *Graph) lookahead(c Causal, x Value) (frames, lag int) {
 	return p.frames, p.lag
 }
 
-// addTimeOp records what an operation does to time, if timeOpsOf asks for it.
+// addTimeOp records an operation's effect on time, if timeOpsOf asks for it.
 func (g *Graph) addTimeOp(doubles bool) {
 	if g.timeOps != nil {
 		*g.timeOps = append(*g.timeOps, doubles)
 	}
 }
 
-// timeOpsOf lists what a network does to time, in order: true where it doubles all frames
-// but the first, false where it reads one frame ahead.
+// timeOpsOf lists a network's effects on time, in order: true for doubling all frames but
+// the first, false for reading one frame ahead.
 func timeOpsOf(net Module, c int) (doubles []bool) {
 	g := &Graph{at: Whole, timeOps: &doubles}
 	net.Forward(g, g.record(node{label: "input", out: Value{T: 1, H: 2, W: 2, C: c}}))
@@ -53,7 +54,7 @@ func timeOpsOf(net Module, c int) (doubles []bool) {
 // lookaheadSlices divides a clip into slices that output step frames each, after a first one
 // that outputs at least one. lookaheads are those of each kind of slice, by layer.
 func lookaheadSlices(doubles []bool, frames, step int) (all []Slice, lookaheads [][]lookahead) {
-	totals := []int{frames} // of the input, and of what each step makes
+	totals := []int{frames} // of the input, and of each operation's output
 	for k, doubles := range doubles {
 		totals = append(totals, totals[k])
 		if doubles {
@@ -87,8 +88,8 @@ func lookaheadSlices(doubles []bool, frames, step int) (all []Slice, lookaheads 
 	return all, lookaheads
 }
 
-// framesNeeded is the number of frames of the input, and of what each operation makes, for
-// so many frames of the result.
+// framesNeeded returns how many frames of the input, and of each operation's output, the
+// given number of result frames needs.
 func framesNeeded(doubles []bool, totals []int, wanted int) []int {
 	needs := make([]int, len(totals))
 	needs[len(doubles)] = wanted
@@ -104,20 +105,21 @@ func framesNeeded(doubles []bool, totals []int, wanted int) []int {
 			needs[k+1] = 2*needs[k] - 1
 		case needs[k] < totals[k]:
 			needs[k+1] = needs[k] - 1
-		default: // the last one stands for those to come
+		default: // the last frame stands for later ones
 			needs[k+1] = max(needs[k+1], needs[k]-1)
 		}
 	}
 	return needs
 }
 
-// Delay delays x as Convs lookahead convolutions do, to whose output it is added.
+// Delay delays x as Convs lookahead convolutions do, so that it can be added to their
+// output.
 type Delay struct {
 	Name  string
 	Convs int
 }
 
-// Forward is x for the frames that they make.
+// Forward returns x for the frames that they make.
 func (d *Delay) Forward(g *Graph, x Value) Value {
 	if g.at == Whole {
 		return x

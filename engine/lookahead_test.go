@@ -7,9 +7,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Whatever the layers, the clip and the slices: each frame is made when what it reads is
-// there, no convolution has more to keep than two frames, slices take in all of the clip
-// and make all of the result, and most are of few kinds.
+// For any layers, clip and slices: each frame is made when its input has arrived, no
+// convolution keeps more than two frames, the slices read the whole clip and make the
+// whole result, and most are of few kinds.
 func TestAheadSlices(t *testing.T) {
 	for _, doubles := range [][]bool{
 		{false}, {false, false, true, false}, {true}, {false, true, true, false, true},
@@ -46,7 +46,7 @@ func TestAheadSlices(t *testing.T) {
 						require.Equal(t, before-come[k+1], p[0].lag, name)
 						require.LessOrEqual(t, p[0].lag, 1, name)
 						made, p = p[0].frames, p[1:]
-						last := come[k+1] + made - 1 // that is made: it reads one more, if there is one
+						last := come[k+1] + made - 1 // last frame so far; it reads one more, if there is one
 						require.LessOrEqual(t, min(last+1, total[k]-1), come[k]-1, name)
 					}
 					require.Empty(t, p)

@@ -15,7 +15,7 @@ type GroupNorm struct {
 	Groups      int
 	Eps         float32
 	SiLU, ReLU  bool
-	Clip        bool // of all frames together
+	Clip        bool // over all frames together
 }
 
 // Forward normalises x.
@@ -66,7 +66,7 @@ type SiLU struct {
 	Factors *gpu.Buffer // Weights.Identity
 }
 
-// Forward is the activation.
+// Forward returns the activation.
 func (n *SiLU) Forward(g *Graph, x Value) Value {
 	return g.record(node{
 		label: n.Name, kind: "silu", reads: []Value{x}, over: true, out: Value{T: x.T, H: x.H, W: x.W, C: x.C},
@@ -88,7 +88,7 @@ func (n *SiLU) Forward(g *Graph, x Value) Value {
 type SpatialNorm struct {
 	_ gpu.Incomparable
 
-	Norm        *GroupNorm // its SiLU and ReLU are not looked at
+	Norm        *GroupNorm // its SiLU and ReLU are ignored
 	Times, Plus *Pointwise
 }
 
@@ -112,7 +112,7 @@ func (s *SpatialNorm) Forward(g *Graph, x Value) Value {
 				Factors: k.Factors, X: e.x, Y: y, Times: at.Part(from, to-from), Plus: by.Part(from, to-from), Top: e.b.lo % side,
 			}
 			head := oddHead(x.T)
-			share := (x.T - head) / max(1, z.T-head) // frames of the input's frame
+			share := (x.T - head) / max(1, z.T-head) // number of frames per input frame
 			for _, r := range wgsl.Runs(y.T, e.behind(&e.x, &y), func(t, _ int) bool { return t >= head }) {
 				m.XT, m.YT, m.N, m.ZT, m.Each, m.Lead = r.T, r.T, r.N, 0, 1, 0
 				if r.T >= head {
@@ -124,8 +124,7 @@ func (s *SpatialNorm) Forward(g *Graph, x Value) Value {
 	})
 }
 
-// oddHead is how many of so many frames are not made together with others: the first of an
-// odd number of them.
+// oddHead returns how many of n frames are handled separately: the first if n is odd.
 func oddHead(frames int) int {
 	if frames == 1 {
 		return 0
@@ -133,14 +132,13 @@ func oddHead(frames int) int {
 	return frames % 2
 }
 
-// RMSNorm divides a pixel's channels by their root mean square, followed by
-// SiLU where SiLU is set.
+// RMSNorm divides a pixel's channels by their root mean square. SiLU may follow.
 type RMSNorm struct {
 	_ gpu.Incomparable
 
 	Name  string
 	Gamma *gpu.Buffer
-	Eps   float32 // is added to the mean of squares
+	Eps   float32 // added to the mean of squares
 	SiLU  bool
 }
 

@@ -9,14 +9,14 @@ import (
 // portion live on the host (this file), and so do large weights (offload_weights.go) and
 // activations of pictures (offload_activations.go).
 //
-// The planner (offload_plan.go) decides whether offload is allowed, refuses what the host
-// has no room for, and adds up what lives there and what is transferred. Offload is the last
-// of the savings that it tries (savings.go).
+// The planner (offload_plan.go) decides whether offload is allowed, refuses what does not
+// fit on the host, and counts the bytes there and the transfers. Offload is the last
+// saving that it tries (savings.go).
 //
-// A recording runs a layer with causal memory in bands of rows. It uploads the memory's rows
-// right before a band, and downloads the new ones right after it. It uploads a weight before
-// each layer that reads it, into memory that activations do not use at that time. These
-// transfers are steps between the commands of the recording's batch.
+// A recording runs a layer with causal memory in bands of rows. It uploads the memory's
+// rows right before a band, and downloads the new ones right after it. It uploads a
+// weight before each layer that reads it, into memory that activations do not use at that
+// time. These transfers are steps between the commands of the recording's batch.
 //
 // The runner stores the bytes: causal memory in runner/host.go, weights in
 // runner/weights.go. The device executes earlier commands during a transfer.
@@ -25,7 +25,7 @@ import (
 // one row is larger.
 const maxTransfer = 32 << 20
 
-// transferLimit is maxTransfer or Internals.Across, or less if bindings are small.
+// transferLimit returns maxTransfer or Internals.Across, or less if bindings are small.
 func (e *emitter) transferLimit() int64 {
 	most := e.bank.across
 	if most == 0 {
@@ -38,7 +38,7 @@ func (e *emitter) transferLimit() int64 {
 // are zero until they are written. A pass starts empty.
 type HostMemory struct{ Sizes []int64 }
 
-// HostSlot is the place on the host of the frame that a buffer stands for.
+// HostSlot is the host location of the frame that a buffer stands for.
 type HostSlot struct {
 	Of   *HostMemory
 	Slot int
@@ -50,8 +50,8 @@ type HostRows struct {
 	At, N int64
 }
 
-// host is the memory of a layer on the host, whose frames are as large as the
-// buffers that would be on the device; nil where those are.
+// host returns a layer's memory on the host, with frames of the size of the placeholder
+// buffers; nil if the memory is on the device.
 func (m *memoryBank) host(layer string) *HostMemory {
 	if !m.away {
 		return nil
@@ -73,8 +73,8 @@ func (m *memoryBank) host(layer string) *HostMemory {
 	return first.Of
 }
 
-// parkedFrames is the host memory of frames that wait for portions of a depth, of so many
-// bytes or more.
+// parkedFrames returns the host memory of frames that wait for portions of a depth, with
+// slots of at least the given bytes.
 func (m *memoryBank) parkedFrames(depth int, bytes int64) *HostMemory {
 	a := m.parked[depth]
 	if a == nil {
@@ -95,7 +95,7 @@ func (g *Graph) park(depth int, x Value) {
 	}})
 }
 
-// unpark records the upload of its frames from t on, as a value like out.
+// unpark records the upload of parked frames from t on, as a value like out.
 func (g *Graph) unpark(depth int, out Value, t int) Value {
 	return g.record(node{label: "frames", kind: "copy", out: out, emit: func(e *emitter, y wgsl.Tensor) {
 		l := &timeline{away: e.bank.parkedFrames(depth, 0)}
@@ -111,11 +111,11 @@ func (g *Graph) unpark(depth int, out Value, t int) Value {
 type transfer struct {
 	at    int
 	step  Step
-	view  *gpu.View // that the step moves; nil: none
-	bytes int64     // that cross
+	view  *gpu.View // memory on the device; nil: none
+	bytes int64     // transferred bytes
 }
 
-// weight says that a weight crosses.
+// weight reports whether the transfer is a weight's.
 func (t *transfer) weight() bool {
 	in, ok := t.step.(*Upload)
 	if !ok {
@@ -192,7 +192,7 @@ func (e *emitter) rotate() {
 	}
 }
 
-// between are the recording's commands as batches, with the transfers between them.
+// between returns the recording's commands as batches, with the transfers between them.
 func (r *Recording) between(in map[*gpu.Buffer]*gpu.Buffer) []Step {
 	var steps []Step
 	done := 0

@@ -8,33 +8,33 @@ import (
 )
 
 // Offloaded activations: if the activations of a picture do not fit on the device, the
-// largest live on the host. A layer that reads or writes one runs in bands of rows. The rows
-// of a band are uploaded right before it, and its output is downloaded right after it. So
-// every layer still sees the whole frame, and the result is that of one tile.
+// largest live on the host. A layer that reads or writes one runs in bands of rows. The
+// rows of a band are uploaded right before it, and its output is downloaded right after
+// it. So every layer still sees the whole frame, and the result is that of one tile.
 //
 // The planner tries this last (saving.hosts), for slices that are clips of one frame.
 //
 // A recording gives such a value a placeholder buffer and a slot of host memory, which
-// values use one after another. Group norms already add up the moments of parts of a
-// frame, for frames that can't be bound.
+// values use one after another. Group norms already sum the moments of parts of a frame,
+// for frames that cannot be bound at once.
 //
 // The runner stores the slots like those of causal memory.
 
-// maxHostedBand limits the bytes that a band reads or makes on the device, unless they are
-// those of one row.
+// maxHostedBand limits the bytes that a band reads or makes on the device, unless one row
+// has more.
 const maxHostedBand = 128 << 20
 
-// hostActivations are the values of a recording that live on the host, and the slots, which
-// all recordings share.
+// hostActivations are the values of a recording that live on the host, with the slots,
+// which all recordings share.
 type hostActivations struct {
-	above int64               // values of more bytes live there; 0: none do
-	slots []*HostMemory       // of one slot each
-	of    map[*gpu.Buffer]int // slot of a buffer that stands for a value
-	can   map[int]bool        // values of the graph that may
+	above int64               // larger values live there, in bytes; 0: none do
+	slots []*HostMemory       // with one slot each
+	of    map[*gpu.Buffer]int // slot of a value's placeholder buffer
+	can   map[int]bool        // values of the graph that may live there
 }
 
-// begin looks for what may live on the host of a graph: values of one frame that only
-// layers in bands read and make.
+// begin finds the values of a graph that may live on the host: values of one frame that
+// only layers in bands read and make.
 func (h *hostActivations) begin(g *Graph, in, out Value) {
 	h.of, h.can = map[*gpu.Buffer]int{}, map[int]bool{}
 	if h.above == 0 || g.at != Whole {
@@ -52,14 +52,14 @@ func (h *hostActivations) begin(g *Graph, in, out Value) {
 			}
 		}
 	}
-	for _, n := range g.nodes { // which rows a layer reads is said of the first
+	for _, n := range g.nodes { // a layer's reach is that of its first input only
 		for i := 1; i < len(n.reads); i++ {
 			delete(h.can, n.reads[i].id)
 		}
 	}
 	delete(h.can, in.id)
 	delete(h.can, out.id)
-	for _, n := range slices.Backward(g.nodes) { // what lies where another value does
+	for _, n := range slices.Backward(g.nodes) { // values that share another value's memory
 		if h.can[n.out.id] {
 			continue
 		}
@@ -69,7 +69,7 @@ func (h *hostActivations) begin(g *Graph, in, out Value) {
 	}
 }
 
-// alloc gives a value a slot, if it is to live on the host.
+// alloc gives a value a slot if it should live on the host.
 func (h *hostActivations) alloc(label string, v Value, x *wgsl.Tensor) bool {
 	if !h.can[v.id] || x.Bytes() <= h.above {
 		return false
@@ -93,8 +93,8 @@ func (h *hostActivations) alloc(label string, v Value, x *wgsl.Tensor) bool {
 	return true
 }
 
-// better says whether a slot of size a suits n bytes better than one of size b: the
-// smallest that has room, else the largest.
+// better reports whether a slot of size a suits n bytes better than one of size b: the
+// smallest with room, else the largest.
 func better(a, b, n int64) bool {
 	if a >= n && b >= n {
 		return a < b
@@ -102,7 +102,7 @@ func better(a, b, n int64) bool {
 	return a > b
 }
 
-// taken are the slots that values have now.
+// taken returns the slots in use.
 func (h *hostActivations) taken() (all []int) {
 	for _, i := range h.of {
 		all = append(all, i)
@@ -110,14 +110,14 @@ func (h *hostActivations) taken() (all []int) {
 	return all
 }
 
-// free frees the slot of a buffer, if it has one.
+// free frees a buffer's slot, if it has one.
 func (h *hostActivations) free(b *gpu.Buffer) bool {
 	_, ok := h.of[b]
 	delete(h.of, b)
 	return ok
 }
 
-// bytes are those of all slots.
+// bytes returns the size of all slots.
 func (h *hostActivations) bytes() (all int64) {
 	for _, s := range h.slots {
 		all += s.Sizes[0]
@@ -125,14 +125,14 @@ func (h *hostActivations) bytes() (all int64) {
 	return all
 }
 
-// hosted says that a tensor, or what it is a part of, lives on the host.
+// hosted reports whether a tensor, or the one it is a part of, lives on the host.
 func (e *emitter) hosted(x *wgsl.Tensor) bool {
 	_, ok := e.hosts.of[x.Buffer]
 	return ok
 }
 
-// tooManyRows reports whether so many rows of x, which lives on the host, are too many to be
-// on the device at once.
+// tooManyRows reports whether the given rows of x, which lives on the host, are too many
+// to be on the device at once.
 func (e *emitter) tooManyRows(x *wgsl.Tensor, rows int) bool {
 	return e.hosted(x) && int64(rows)*x.RowBytes() > e.hostedBandLimit()
 }
@@ -144,7 +144,7 @@ func (e *emitter) hostedBandLimit() int64 {
 	return maxHostedBand
 }
 
-// uploadRows uploads rows of x for a band, to memory of their own.
+// uploadRows uploads rows of x for a band, to separate memory.
 func (e *emitter) uploadRows(label string, x *wgsl.Tensor) {
 	from, at := x.Buffer, x.At(0)
 	e.close(label+" rows", x)
@@ -156,8 +156,8 @@ func (e *emitter) downloadRows(x, made *wgsl.Tensor) {
 	e.transferRows(x.Buffer, x.At(0), allOf(*made), false)
 }
 
-// transferRows moves bytes between the device and the host slot of a placeholder buffer, from
-// byte `at` of the slot on.
+// transferRows moves bytes between the device and the host slot of a placeholder buffer,
+// from byte `at` of the slot on.
 func (e *emitter) transferRows(of *gpu.Buffer, at int64, on gpu.View, in bool) {
 	slot := HostSlot{Of: e.hosts.slots[e.hosts.of[of]]}
 	for n := int64(0); n < on.Size; n += e.transferLimit() {
@@ -175,8 +175,9 @@ func (e *emitter) transferRows(of *gpu.Buffer, at int64, on gpu.View, in bool) {
 	}
 }
 
-// hostReader uploads parts of a frame that lives on the host for a group norm, each in place
-// of the one before. The first part is a pixel, the norm's pivot, which stays until close.
+// hostReader uploads parts of a frame that lives on the host for a group norm; each
+// replaces the one before. The first part is a pixel, the norm's pivot, which stays until
+// close.
 type hostReader struct {
 	e          *emitter
 	label      string
@@ -197,7 +198,7 @@ func (b *hostReader) read(from, bytes int64) gpu.View {
 	return v
 }
 
-// release frees the part that was read last.
+// release frees the last part.
 func (b *hostReader) release() {
 	if b.part != nil {
 		b.e.arena.free(b.part)
@@ -205,7 +206,7 @@ func (b *hostReader) release() {
 	}
 }
 
-// close frees the pixel, too.
+// close also frees the pixel.
 func (b *hostReader) close() {
 	if b.release(); b.head != nil {
 		b.e.arena.free(b.head)

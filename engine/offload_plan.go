@@ -8,8 +8,8 @@ import (
 	"tessera/memory"
 )
 
-// mayOffload reports whether causal memory may live on the host: the job has some. Without
-// causal memory, activations may.
+// mayOffload reports whether the job has causal memory and this may live on the host.
+// Without causal memory, activations may.
 func (p *planner) mayOffload() bool {
 	return p.mayUseHost() && !p.Independent && p.Frames > p.First(p.o.Chunk*p.InFrames)
 }
@@ -29,8 +29,8 @@ func (o *Options) offload() error {
 	return nil
 }
 
-// HostBudget is the host memory that a job may use, by default three quarters of what is
-// free, or if that is unknown 2 GiB or as much as requested.
+// HostBudget returns the host memory that a job may use: by default three quarters of
+// what is free or, if that is unknown, 2 GiB or as much as requested.
 func (o Options) HostBudget() int64 {
 	free, known := memory.Free()
 	switch {
@@ -44,10 +44,11 @@ func (o Options) HostBudget() int64 {
 	return 2 << 30
 }
 
-// HostFree is the free host memory for which HostBudget has the given size.
+// HostFree returns the free host memory that gives the HostBudget budget.
 func HostFree(budget int64) int64 { return (budget + 2) / 3 * 4 }
 
-// hosted counts the bytes on the host and the transfers; it fails if the host has no room.
+// hosted counts the bytes on the host and the transfers; it fails if they do not fit on
+// the host.
 func (p *planner) hosted(l *Plan) error {
 	l.count()
 	if l.Host > p.o.Host {
@@ -57,7 +58,7 @@ func (p *planner) hosted(l *Plan) error {
 	return nil
 }
 
-// count adds up the bytes on the host and the transfers.
+// count sums the bytes on the host and the transfers.
 func (p *Plan) count() {
 	for _, w := range p.Work.Passes {
 		if bank := w.recordings.memory; bank.away {

@@ -12,7 +12,7 @@ import (
 	"tessera/wgsl"
 )
 
-// bytesOf are what buffers hold.
+// bytesOf is the content of buffers.
 type bytesOf map[*gpu.Buffer][]byte
 
 func (b bytesOf) view(v gpu.View) []byte {
@@ -22,10 +22,10 @@ func (b bytesOf) view(v gpu.View) []byte {
 	return b[v.Buffer][v.Offset:][:v.Bytes()]
 }
 
-// host are what slots on the host hold.
+// host is the content of slots on the host.
 type host map[*HostMemory][][]byte
 
-// rows are those of a slot.
+// rows returns rows of a slot.
 func (h host) rows(at *HostRows) []byte {
 	if h[at.Of] == nil {
 		for _, n := range at.Of.Sizes {
@@ -35,7 +35,7 @@ func (h host) rows(at *HostRows) []byte {
 	return h[at.Of][at.Slot][at.At:][:at.N]
 }
 
-// moved does what transfers say.
+// moved executes transfers.
 func (b bytesOf) moved(t *testing.T, h host, all []transfer) {
 	for _, m := range all {
 		switch s := m.step.(type) {
@@ -46,7 +46,7 @@ func (b bytesOf) moved(t *testing.T, h host, all []transfer) {
 		case *Clear:
 			clear(h.rows(&s.Of))
 		case *Rotate:
-			for range s.N { // the oldest is the latest
+			for range s.N { // the oldest becomes the latest
 				h[s.Of] = append(h[s.Of][1:], h[s.Of][0])
 			}
 		default:
@@ -55,9 +55,9 @@ func (b bytesOf) moved(t *testing.T, h host, all []transfer) {
 	}
 }
 
-// A layer in bands of rows, whose memory is on the host, reads of each row what it
-// would of the whole clip, however that comes in slices; again in a second clip, of
-// whose past the first one's is not part.
+// A layer in bands of rows with memory on the host reads of each row what it would read
+// of the whole clip, however that is cut into slices; and in a second clip, nothing of
+// the first one.
 func TestMemoryOnTheHost(t *testing.T) {
 	const high, wide = 7, 3
 	around := reach{by: 1, from: -1, to: 1, per: 1}
@@ -80,7 +80,7 @@ func TestMemoryOnTheHost(t *testing.T) {
 							x := wgsl.Tensor{Elem: wgsl.F32, T: n, H: high, W: wide, C: 4, Buffer: &gpu.Buffer{Label: "x"}}
 							x.Buffer.Size = x.Bytes()
 							all := held.view(x.Buffer.All())
-							for row := range n * high { // each number tells frame and row
+							for row := range n * high { // each number identifies frame and row
 								for k := range wide * 4 {
 									binary.LittleEndian.PutUint32(all[(row*wide*4+k)*4:], uint32(1000*(frames+1)+row/high*1000+row%high))
 								}
@@ -124,8 +124,8 @@ func TestMemoryOnTheHost(t *testing.T) {
 	}
 }
 
-// Causal memory goes to the host where the budget asks for it, of a card, and never
-// takes more there than may be taken: else tiles are smaller.
+// Causal memory goes to the host if a card's budget requires it, but never uses more
+// there than allowed: otherwise tiles are smaller.
 func TestOffloadByItself(t *testing.T) {
 	j := job(t, 40, 40)
 	off := plan(t, j, Options{Offload: OffloadOff})
@@ -160,7 +160,7 @@ func TestOffloadByItself(t *testing.T) {
 	require.ErrorContains(t, err, `offload "perhaps", expected auto, on or off`)
 }
 
-// What is free on the host bounds what is taken of it where nobody says more.
+// By default the free host memory limits what a job uses of it.
 func TestHostBudget(t *testing.T) {
 	require.Equal(t, int64(5), Options{Host: 5}.HostBudget())
 	free, known := memory.Free()

@@ -2,21 +2,21 @@ package engine
 
 import "tessera/gpu"
 
-// Streamed weights: if the device has no room for all weights, large ones live on the host,
-// packed, and are uploaded right before a layer that uses them, into memory that
-// activations do not use at that time. A slice uses most of them once. Those of layers that
-// portions repeat are uploaded for each portion.
+// Streamed weights: if the device has no room for all weights, large ones live on the
+// host, packed, and are uploaded right before a layer that uses them, into memory that
+// activations do not use at that time. A slice uses most of them once. Weights of layers
+// that portions repeat are uploaded for each portion.
 
-// minStreamed is the least share of all weights that is worth streaming.
+// minStreamed is the smallest share of all weights that is worth streaming.
 const minStreamed = 1.0 / 1024
 
-// lifetime is when a layer runs, in the arena's time, and the number of transfers up to its
-// end.
+// lifetime is when a layer runs, in the arena's time, and the number of transfers up to
+// its end.
 type lifetime struct{ from, till, transfers int }
 
-// lifetime is that of the layer that was just recorded and began at time from.
+// lifetime returns the lifetime of the layer just recorded, which began at time from.
 func (e *emitter) lifetime(from int) lifetime {
-	e.arena.now++ // so that it takes some
+	e.arena.now++ // so that a layer takes some time
 	return lifetime{from, e.arena.now, len(e.transfers)}
 }
 
@@ -30,7 +30,7 @@ func (s *recordings) stream() {
 	for _, r := range s.byShape {
 		all[r.number] = r
 	}
-	used := map[*gpu.Buffer]int{} // by layers of one recording, at most
+	used := map[*gpu.Buffer]int{} // most uses by the layers of one recording
 	for _, r := range all {
 		n := map[*gpu.Buffer]int{}
 		for i := range r.layers {
@@ -41,7 +41,7 @@ func (s *recordings) stream() {
 		}
 	}
 	streams := map[*gpu.Buffer]bool{}
-	for _, l := range s.weights.loads { // what is made together goes together
+	for _, l := range s.weights.loads { // buffers that are made together move together
 		var most int
 		var mine []*gpu.Buffer
 		for _, b := range l.buffers {

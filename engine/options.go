@@ -4,19 +4,18 @@ import (
 	"tessera/tiling"
 )
 
-// Tiling is how tiles are combined.
+// Tiling is a way to combine tiles.
 type Tiling string
 
 const (
-	// Feather blends overlapping tiles with a cosine. Tiles see no further than
-	// their edges, so the result is not quite that of one tile.
+	// Feather blends overlapping tiles with a cosine. Tiles do not see beyond their
+	// edges, so the result differs slightly from one tile's.
 	Feather Tiling = "feather"
-	// Exact gives the result of one tile: each tile reads as far around it as
-	// its layers reach, and the part that sees the whole frame gets it.
-	// Networks that are Divisible can.
+	// Exact gives the result of one tile: each tile reads as far around it as its layers
+	// reach, and the part of the network that sees the whole frame gets it. The network
+	// must be Divisible.
 	Exact Tiling = "exact"
-	// Diffusers blends as diffusers does for Wan, with its numbers: for
-	// comparing with it.
+	// Diffusers blends as diffusers does for Wan, with its numbers, for comparison.
 	Diffusers Tiling = "diffusers"
 )
 
@@ -46,7 +45,7 @@ type Options struct {
 	// Chunk is the number of latent frames in each slice after the first; 0 is 1. It
 	// changes speed and memory, and the result only with causal memory in 8 bits.
 	Chunk int
-	// Internals are for tests, plans and browsers. The zero value is right.
+	// Internals are for tests, plans and browsers. Otherwise use the zero value.
 	Internals Internals
 }
 
@@ -60,8 +59,8 @@ type Internals struct {
 	// input, where 0 is 16 MiB, and bands of activations on the host, where 0 is 128 MiB;
 	// smaller activations stay on the device.
 	Across int64
-	// Spool makes the storage for bytes that do not fit the device's budget; nil is a
-	// temporary file, in a browser memory.
+	// Spool makes storage for bytes that exceed the device's budget; nil is a temporary
+	// file, in a browser memory.
 	Spool func(size int64) (Spool, error)
 }
 
@@ -69,9 +68,9 @@ type Internals struct {
 type MemoryFormat uint8
 
 const (
-	MemoryF16 MemoryFormat = iota // as activations are: as f32 where those are
-	// MemoryI8 keeps frames in 8 bits, with a scale for each channel in each row. The
-	// result is another then, and depends on how a clip is cut.
+	MemoryF16 MemoryFormat = iota // as activations are stored, so f32 for f32
+	// MemoryI8 keeps frames in 8 bits, with a scale for each channel in each row. It
+	// changes the result, which then depends on how a clip is cut.
 	MemoryI8
 )
 
@@ -80,30 +79,30 @@ const (
 // other way, in 8 bits and with Internals.Least.
 const AutoChunk = -1
 
-// Offload says whether causal memory, and possibly weights, live on the host instead of
-// the device.
+// Offload decides whether causal memory, and possibly weights, live on the host instead
+// of the device.
 type Offload string
 
 const (
-	OffloadAuto Offload = "auto" // where the budget asks for it, of a device with memory of its own; "" too
+	OffloadAuto Offload = "auto" // if the budget requires it, on a device with separate memory; "" too
 	OffloadOn   Offload = "on"
 	OffloadOff  Offload = "off"
 )
 
-// Form is the format of results when they leave the device.
+// Form is the format of downloaded results.
 type Form int
 
 // Forms.
 const (
 	Floats Form = iota // as the network makes them
-	RGBA8              // 8 bits a channel, opaque, of pixels of three channels in [-1, 1]
-	Draws              // of moments, a sample
+	RGBA8              // 8 bits per channel, opaque, for pixels of three channels in [-1, 1]
+	Draws              // a sample of moments
 )
 
 // Output is the form and the part of the result to read back.
 type Output struct {
 	Form                  Form
-	Frames, Height, Width int    // samples; 0 keeps all
-	Seed                  uint64 // of Draws
-	Preview               bool   // tiles by themselves too, in 8 bits, where there are several
+	Frames, Height, Width int    // in samples; 0 keeps all
+	Seed                  uint64 // for Draws
+	Preview               bool   // also download tiles, in 8 bits, if there are several
 }

@@ -10,44 +10,44 @@ import (
 	"tessera/wgsl"
 )
 
-// Plan is a job as it will run, known in advance: how it is cut, and every buffer it
-// will need. It may run any number of times, once at a time.
+// Plan describes how a job will run: how it is cut, and every buffer that it needs. It
+// may run any number of times, but not twice at once.
 type Plan struct {
 	Tiling  Tiling
 	Tiles   tiling.Plan
 	Tile    tiling.Size // pixels; zero for one tile
 	Overlap tiling.Size // pixels
-	Halo    tiling.Size // pixels that an exact tile reads beyond each of its edges, at most
-	Shrunk  bool        // Tile is smaller than asked for, see Options.Shrink
-	Slices  int         // of each tile
-	Chunk   int         // latent frames that a slice has at most, but for the first
-	Frames  int         // that come out, without trimming
-	Depth   int         // of the portions that slices run in, where the budget asks for them: 0 is none
-	InPlace bool        // convolutions write over what they read, where the budget asks for that
+	Halo    tiling.Size // most pixels that an exact tile reads beyond an edge
+	Shrunk  bool        // Tile is smaller than requested, see Options.Shrink
+	Slices  int         // per tile
+	Chunk   int         // most latent frames in a slice after the first
+	Frames  int         // of the result, without trimming
+	Depth   int         // of the portions that slices run in if the budget requires it; 0 is no portions
+	InPlace bool        // convolutions overwrite their input, if the budget requires it
 
 	// Bytes on the device.
 	Weights     int64
-	Activations int64 // of the larger pass, where there are two
-	Causal      int64 // memory of causal convolutions, of the same
-	Canvas      int64 // puts tiles together
-	Transfer    int64 // results and previews on their way out
-	Staging     int64 // of Transfer: buffers that let results leave while the device computes the next; a smaller budget goes without
+	Activations int64 // of the larger pass, if there are two
+	Causal      int64 // memory of causal convolutions, of the same pass
+	Canvas      int64 // for assembling tiles
+	Transfer    int64 // results and previews during download
+	Staging     int64 // part of Transfer: buffers that let results leave while the device computes the next; with a smaller budget there are none
 
-	CausalI8 bool  // causal memory is kept in 8 bits, but for sums
-	Hosted   bool  // so do the largest activations of pictures
-	Away     bool  // causal memory lives on the host, and crosses
-	Streamed int64 // bytes of weights that live there, and cross for each layer that uses them
-	Host     int64 // bytes of both there
-	Moved    int64 // bytes of both that cross, to the device and back, in the whole job
+	CausalI8 bool  // causal memory has 8 bits, except for sums
+	Hosted   bool  // the largest activations of pictures live on the host
+	Away     bool  // causal memory lives on the host and is transferred
+	Streamed int64 // bytes of weights on the host, transferred for each layer that uses them
+	Host     int64 // bytes of all these on the host
+	Moved    int64 // bytes transferred to the device and back, in the whole job
 
 	Spool   int64 // bytes outside of the device
 	Budget  int64 // bytes allowed on the device
-	Untiled int64 // bytes on the device in one tile, of exact tiles; 0 where that is beyond its limits
+	Untiled int64 // for exact tiles: bytes on the device in one tile; 0 if that exceeds its limits
 
 	Cost gpu.Cost // of the whole job
 
-	Helpers  []*Helper // that take tiles too; see Share
-	Unshared []string  // devices that can't, and why
+	Helpers  []*Helper // compute tiles too; see Share
+	Unshared []string  // devices that cannot, and why
 
 	// Work is the list of steps that package runner executes.
 	Work Work
@@ -58,13 +58,13 @@ type Plan struct {
 	hosts   int64 // likewise
 }
 
-// Bytes is the planned peak on the device: the size of Buffers.
+// Bytes returns the planned peak on the device: the size of Buffers.
 func (p *Plan) Bytes() int64 {
 	return p.Weights + p.Activations + p.Causal + p.Canvas + p.Transfer
 }
 
-// Reads is how often each part of the clip is read at most: once if one tile reads its
-// frames from the first to the last.
+// Reads returns how often a part of the clip is read at most: once if one tile reads its
+// frames in order.
 func (p *Plan) Reads() int {
 	w := p.Work.Passes[0]
 	if len(w.Slices) > 1 && w.Slices[1].T < w.Slices[0].N {
@@ -73,14 +73,14 @@ func (p *Plan) Reads() int {
 	return len(w.Tiles)
 }
 
-// Buffers are all buffers on the device at once: those of the larger pass, if there
-// are two.
+// Buffers returns all buffers that exist on the device at once: those of the larger pass,
+// if there are two.
 func (p *Plan) Buffers() []*gpu.Buffer {
 	all := append(slices.Clone(p.Work.Weights), p.largest().recordings.buffers()...)
 	return append(all, p.Shared()...)
 }
 
-// Shared are the buffers that outlive a pass, without weights.
+// Shared returns the buffers that outlive a pass, without weights.
 func (p *Plan) Shared() []*gpu.Buffer {
 	var all []*gpu.Buffer
 	if p.Work.Joiner != nil {
@@ -89,7 +89,7 @@ func (p *Plan) Shared() []*gpu.Buffer {
 	return append(all, p.transfer()...)
 }
 
-// transfer are the buffers that results and previews pass through.
+// transfer returns the buffers that results and previews pass through.
 func (p *Plan) transfer() []*gpu.Buffer {
 	all := p.Work.Results.buffers()
 	if p.Work.Preview != nil {
@@ -101,7 +101,7 @@ func (p *Plan) transfer() []*gpu.Buffer {
 	return append(all, p.Work.Staging...)
 }
 
-// largest is the pass that takes the most memory.
+// largest returns the pass that needs the most memory.
 func (p *Plan) largest() *Pass {
 	most := p.Work.Passes[0]
 	for _, w := range p.Work.Passes[1:] {
@@ -130,7 +130,7 @@ func (p *Plan) CausalMemory() (text string, bytes int64) {
 	return b.String(), bytes
 }
 
-// lay plans a job at one tile size that saves so much memory.
+// lay plans a job at one tile size with the given saving.
 func (p *planner) lay(tile tiling.Size, w saving) (*Plan, error) {
 	l := &Plan{
 		Chunk: p.chunk(p.o.Chunk), Depth: w.depth, CausalI8: p.o.MemoryFormat == MemoryI8, Away: w.away, InPlace: w.rows, Hosted: w.hosts > 0, hosts: w.hosts, streams: w.streams, Tiling: p.o.Tiling, Tile: tile, Overlap: p.overlap(), Budget: p.budget,
@@ -165,8 +165,8 @@ func (p *planner) lay(tile tiling.Size, w saving) (*Plan, error) {
 	return l, nil
 }
 
-// read are the weights that commands of the plan read: some are for the first
-// frames of a clip, or for later ones.
+// read returns the weights that the plan's commands read: some are only for a clip's
+// first frames, or only for later ones.
 func (p *Plan) read(w *Weights) []*gpu.Buffer {
 	bound := map[*gpu.Buffer]bool{}
 	for _, s := range p.Work.Passes {
@@ -188,10 +188,10 @@ func (p *Plan) read(w *Weights) []*gpu.Buffer {
 // Of reports whether the plan is for a job of this network.
 func (p *Plan) Of(n *Network) bool { return p.job.Network == n }
 
-// Network is the network that the plan runs.
+// Network returns the network that the plan runs.
 func (p *Plan) Network() *Network { return p.job.Network }
 
-// whole is a pass of the whole network.
+// whole returns a pass of the whole network.
 func (p *planner) whole(l *Plan, tiles []tiling.Tile) *Pass {
 	w := &Pass{
 		recordings: p.recordings(l, p.Network.Name, p.Network.Whole, Clip{}), Tiles: tiles,
@@ -214,10 +214,10 @@ func (p *planner) recordings(l *Plan, name string, net Module, from Source) *rec
 	return r
 }
 
-// record makes a pass's recordings and adds what they cost to l. It takes the
-// time of the different ones, however many slices there are.
+// record makes a pass's recordings and adds their cost to l. Its time depends on the
+// number of different recordings, not of slices.
 func (p *planner) record(l *Plan, w *Pass) error {
-	var kinds []Slice // the first of each
+	var kinds []Slice // the first slice of each
 	count := map[int]int64{}
 	for _, s := range w.Slices {
 		if count[s.Kind]++; count[s.Kind] == 1 {
@@ -245,7 +245,7 @@ func (p *planner) record(l *Plan, w *Pass) error {
 	return nil
 }
 
-// join declares what puts tiles together and what results leave by.
+// join declares what combines tiles and downloads results.
 func (p *planner) join(l *Plan, linear tiling.Linear) {
 	out := l.Work.Last().output()
 	if len(l.Work.Last().Tiles) > 1 {
@@ -270,13 +270,13 @@ func (p *planner) join(l *Plan, linear tiling.Linear) {
 	l.stage(out)
 }
 
-// stage declares what results like `out` leave by, as far as the budget allows:
-// without, the device waits for each. Nothing follows the only slice of all.
+// stage declares the buffers that results like `out` leave by, as far as the budget
+// allows; without them the device waits for each result. A job of one slice needs none.
 func (p *Plan) stage(out wgsl.Tensor) {
 	if p.options.Internals.Least || len(p.Work.Passes) == 1 && len(p.Work.Last().Tiles)*len(p.Work.Last().Slices) == 1 {
 		return
 	}
-	most := out.FrameBytes() // draws are no more
+	most := out.FrameBytes() // draws are not larger
 	if p.Work.Results.rgba != nil {
 		most = p.Work.Results.rgba.Size
 	}
@@ -302,10 +302,10 @@ func (p *Plan) stage(out wgsl.Tensor) {
 	p.Transfer += p.Staging
 }
 
-// canvas is one on the device where the budget allows, else in a spool.
+// canvas returns a canvas on the device if the budget allows it, else in a spool.
 func (p *planner) canvas(l *Plan) *canvas {
 	frame := int64(l.Tiles.Out.H) * int64(l.Tiles.Out.W) * int64(wgsl.Pad4(p.OutChannels)) * 4
-	if p.o.Internals.Least || int64(l.Frames)*frame > l.Budget { // not declared in vain: there may be a hundred thousand
+	if p.o.Internals.Least || int64(l.Frames)*frame > l.Budget { // a hundred thousand frames are not worth declaring in vain
 		return newCanvas(p.Job, l.Tiles, l.Frames, true)
 	}
 	v := newCanvas(p.Job, l.Tiles, l.Frames, false)
@@ -319,7 +319,7 @@ func (p *planner) canvas(l *Plan) *canvas {
 	return newCanvas(p.Job, l.Tiles, l.Frames, true)
 }
 
-// output is the output asked for, with what it trims.
+// output returns the requested output, with what it trims.
 func (p *planner) output(l *Plan) Output {
 	o := p.Output
 	o.Frames = trimmed(o.Frames, l.Frames)
@@ -327,7 +327,7 @@ func (p *planner) output(l *Plan) Output {
 	return o
 }
 
-// trimmed is n where it is set and no more than all.
+// trimmed returns n, limited to all; 0 is all.
 func trimmed(n, all int) int {
 	if n <= 0 || n > all {
 		return all
@@ -335,5 +335,5 @@ func trimmed(n, all int) int {
 	return n
 }
 
-// Output is the result's form and its size after trimming.
+// Output returns the result's form and its size after trimming.
 func (p *Plan) Output() Output { return p.Work.Results.Output }

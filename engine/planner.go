@@ -48,7 +48,7 @@ func NewPlan(ctx context.Context, j *Job, o Options) (*Plan, error) {
 	return l, err
 }
 
-// tilings lists them for an error.
+// tilings lists tilings for an error.
 func tilings(all []Tiling) string {
 	var names []string
 	for _, t := range all {
@@ -73,7 +73,7 @@ func (p *planner) best() (*Plan, error) {
 	}
 	l, err := p.plan()
 	if err == nil && p.o.Shrink && l.Untiled > 0 && l.Untiled <= l.Bytes() {
-		return p.try(tiling.Size{}) // tiles nobody asked for would save nothing
+		return p.try(tiling.Size{}) // unrequested tiles would save nothing
 	}
 	if !doesNotFit(err) || !slices.Contains(p.Network.Tilings, Feather) {
 		return l, err
@@ -133,10 +133,10 @@ func (p *planner) fit() (tiling.Size, error) {
 	cell := p.factor()
 	frame := tiling.Size{H: (p.Height + p.In - 1) / p.In * cell, W: (p.Width + p.In - 1) / p.In * cell}
 	overlap := p.overlap()
-	var full error // of the host
+	var full error // error of a full host
 	side, err := tiling.Fit(frame, tiling.SmallestAuto(frame, overlap), p.budget, func(tile tiling.Size) (int64, error) {
-		// A side that holds the whole frame is one tile whatever its length; the
-		// overlap must stay below it.
+		// A side that holds the whole frame is one tile, whatever its length; the overlap
+		// must stay below it.
 		tile.H, tile.W = max(tile.H, overlap.H+cell), max(tile.W, overlap.W+cell)
 		l, err := p.least(tile)
 		if errors.Is(err, ErrMemory) {
@@ -156,7 +156,7 @@ func (p *planner) fit() (tiling.Size, error) {
 	return side, err
 }
 
-// overlap of neighbouring tiles. Exact ones have a halo instead.
+// overlap returns the overlap of neighbouring tiles. Exact ones have a halo instead.
 func (p *planner) overlap() tiling.Size {
 	if p.o.Tiling == Exact {
 		return tiling.Size{}

@@ -12,9 +12,8 @@ import (
 	"tessera/wgsl"
 )
 
-// doubling is a decoder whose pixels are half a cell: a causal convolution in
-// the latent's size and a wide pointwise layer, then one that enlarges, and a
-// product.
+// doubling is a decoder whose pixels are half a cell: a causal convolution at the
+// latent's size and a wide pointwise layer, then one that enlarges, and a product.
 type doubling struct {
 	inner, outer Series
 	enlarge      *Conv
@@ -25,7 +24,7 @@ func (d doubling) Inner() Module { return d.inner }
 func (d doubling) Outer() Module { return d.outer }
 func (d doubling) Width() int    { return d.width }
 
-// Halo of a pixel is the cell it lies in and its neighbours.
+// Halo of a pixel is its cell and the cell's neighbours.
 func (d doubling) Halo(out tiling.Rect, _, frame tiling.Size) (tiling.Rect, Windows, tiling.Rect) {
 	in := tiling.Rect{
 		Y0: max((out.Y0-1)>>1, 0), Y1: min(out.Y1/2+1, frame.H/2), X0: max((out.X0-1)>>1, 0), X1: min(out.X1/2+1, frame.W/2),
@@ -34,7 +33,7 @@ func (d doubling) Halo(out tiling.Rect, _, frame tiling.Size) (tiling.Rect, Wind
 	return in, Windows{d.enlarge.Name: w}, tiling.Rect{Y1: w.H, X1: w.W}
 }
 
-// newDoubling declares the network of so many channels.
+// newDoubling declares the network with the given channels.
 func newDoubling(set *wgsl.Set, c int) *Network {
 	w := NewWeights(set, wgsl.F32)
 	square := wgsl.Shape{O: c, I: c, KT: 1, KS: 1}
@@ -66,7 +65,7 @@ func job(t testing.TB, h, w int) *Job {
 	}
 }
 
-// cut are options of tiles of 64 pixels.
+// cut returns options with tiles of 64 pixels.
 func cut(how Tiling) Options {
 	return Options{Tiling: how, Tile: tiling.Choice{Tile: tiling.Square(64)}, Overlap: tiling.Square(16)}
 }
@@ -78,7 +77,7 @@ func plan(t testing.TB, j *Job, o Options) *Plan {
 	return p
 }
 
-// counted checks that a plan's bytes are those of its buffers, each there once.
+// counted checks that a plan's bytes equal the size of its buffers, each counted once.
 func counted(t *testing.T, p *Plan) {
 	t.Helper()
 	seen := map[*gpu.Buffer]bool{}
@@ -96,10 +95,10 @@ func counted(t *testing.T, p *Plan) {
 	}
 }
 
-// needed is the least budget of a plan.
+// needed returns the smallest budget of a plan.
 func needed(p *Plan) int64 { return p.Bytes() - p.Staging }
 
-// What was planned is all that the device is asked for, in every form of the
+// The plan declares everything that is allocated on the device, for every form of the
 // result.
 func TestBytesAreThoseOfTheBuffers(t *testing.T) {
 	for _, out := range []Output{{}, {Form: RGBA8}, {Form: RGBA8, Preview: true, Frames: 4, Height: 99, Width: 101}} {
@@ -150,8 +149,8 @@ func TestBytesAreThoseOfTheBuffers(t *testing.T) {
 	}
 }
 
-// A frame that the device can't bind is put together in a spool, in bands that
-// it can, whatever the budget.
+// A frame that the device cannot bind is assembled in a spool, in bands that it can bind,
+// whatever the budget.
 func TestBandsAreBound(t *testing.T) {
 	j := job(t, 60, 70)
 	j.Network = newDoubling(j.Kernels.Plain, 4)
@@ -166,7 +165,7 @@ func TestBandsAreBound(t *testing.T) {
 	require.EqualValues(t, tile/row*row, v.y.Buffer.Size)
 }
 
-// Latents leave through buffers of their own.
+// Latents are downloaded through separate buffers.
 func TestMomentsAreCounted(t *testing.T) {
 	j := job(t, 120, 140)
 	w := NewWeights(j.Kernels.Plain, wgsl.F32)
@@ -177,7 +176,7 @@ func TestMomentsAreCounted(t *testing.T) {
 	j.In, j.Out, j.InChannels, j.OutChannels = 2, 1, 3, 8
 	var transfer, ahead []int64
 	for _, form := range []Form{Floats, Draws} {
-		j.Output = Output{Form: form, Preview: form != Floats} // of latents there is none
+		j.Output = Output{Form: form, Preview: form != Floats} // latents have no preview
 		for _, o := range []Options{{}, {Tile: tiling.Choice{Tile: tiling.Square(32)}}} {
 			p := plan(t, j, o)
 			counted(t, p)
@@ -189,8 +188,7 @@ func TestMomentsAreCounted(t *testing.T) {
 	require.Equal(t, []int64{4 * latent, 4 * latent, 4 * latent, 4 * latent}, ahead, "two frames or bands")
 }
 
-// Of what a network ends with only the channels that are wanted are computed,
-// blended and kept.
+// Only the needed channels of a network's output are computed, blended and kept.
 func TestOutputsThatNobodyWantsAreNotMade(t *testing.T) {
 	j := job(t, 120, 140)
 	w := NewWeights(j.Kernels.Plain, wgsl.F32)
@@ -225,7 +223,7 @@ func TestBudgetIsKept(t *testing.T) {
 	_, err := NewPlan(t.Context(), j, Options{Budget: needed(whole) - 1})
 	require.ErrorIs(t, err, ErrMemory)
 	require.ErrorContains(t, err, "decoder in one tile needs "+Bytes(needed(whole)))
-	for _, budget := range []int64{whole.Bytes(), whole.Bytes() - 1, needed(whole)} { // what results leave by goes first
+	for _, budget := range []int64{whole.Bytes(), whole.Bytes() - 1, needed(whole)} { // staging buffers are dropped first
 		p := plan(t, j, Options{Budget: budget})
 		counted(t, p)
 		require.Equal(t, needed(whole), needed(p))
@@ -269,11 +267,11 @@ func TestShrink(t *testing.T) {
 	auto := plan(t, j, o)
 	require.Equal(t, p.Tile, auto.Tile)
 	require.False(t, auto.Shrunk, "no size was asked for")
-	// The next larger tile would not have fitted.
+	// The next larger tile does not fit.
 	o.Tile, o.Shrink = tiling.Choice{Tile: tiling.Size{H: p.Tile.H + 8, W: p.Tile.W + 8}}, false
 	_, err = NewPlan(t.Context(), j, o)
 	require.ErrorIs(t, err, ErrMemory)
-	// One that fits is taken as it is.
+	// One that fits is used unchanged.
 	large.Shrink = true
 	require.Equal(t, whole.Tile, plan(t, j, large).Tile)
 }
@@ -295,8 +293,8 @@ func TestTilingIsTheNetworks(t *testing.T) {
 	require.ErrorContains(t, err, "chunk of -2 latent frames")
 }
 
-// Where a pass over the whole frame has no room, or exact tiles save nothing,
-// the default is something else.
+// If a pass over the whole frame has no room, or exact tiles save nothing, the default
+// tiling changes.
 func TestDefaultTilingFits(t *testing.T) {
 	j := job(t, 400, 500)
 	o := cut("")
@@ -312,7 +310,7 @@ func TestDefaultTilingFits(t *testing.T) {
 	require.ErrorIs(t, err, ErrMemory, "asked for, it is not replaced")
 
 	long := job(t, 60, 70)
-	long.Frames = 101 // the canvas takes more than tiles save
+	long.Frames = 101 // the canvas needs more than tiles save
 	o = cut("")
 	tiled := plan(t, long, o)
 	require.False(t, tiled.Tiles.Whole())
@@ -323,8 +321,7 @@ func TestDefaultTilingFits(t *testing.T) {
 	require.False(t, plan(t, long, o).Tiles.Whole(), "one that was asked for is")
 }
 
-// The passes of exact tiles read and leave frames between them, each cell of
-// each frame once.
+// The passes of exact tiles exchange frames, each cell of each frame once.
 func TestPassesMeet(t *testing.T) {
 	p := plan(t, job(t, 60, 70), cut(Exact))
 	outer := p.Work.Last()
@@ -352,7 +349,7 @@ func TestDefaultBudget(t *testing.T) {
 	require.EqualValues(t, 4<<30, Budget(gpu.Info{Type: "integrated", Memory: 8 << 30}))
 }
 
-// ending ends when it has been asked so many times whether it has.
+// ending is a context that ends after a number of queries.
 type ending struct {
 	context.Context
 	left *int
@@ -365,7 +362,7 @@ func (c ending) Err() error {
 	return nil
 }
 
-// Planning ends wherever its context does, and never with a plan.
+// Planning ends wherever its context ends, and returns no plan then.
 func TestPlanningCanBeCancelled(t *testing.T) {
 	for _, o := range []Options{{}, cut(Exact), cut(Feather), cut(Diffusers), {Tiling: Exact, Tile: tiling.Choice{Auto: true}, Budget: 8 << 20}} {
 		many := 1 << 20
@@ -383,8 +380,8 @@ func TestPlanningCanBeCancelled(t *testing.T) {
 	}
 }
 
-// What a plan accepts the device accepts: no binding is larger than allowed,
-// also where a run of frames begins between the offsets that can be bound.
+// The device accepts what a plan contains: no binding exceeds the limit, even if a run of
+// frames begins between alignable offsets.
 func TestBindingsFit(t *testing.T) {
 	accepted, unaligned := 0, 0
 	for h := 1; h <= 3; h++ {
@@ -420,7 +417,7 @@ func TestBindingsFit(t *testing.T) {
 	require.Positive(t, unaligned, "no case came near the limit")
 }
 
-// Where memory is given up for anything, or frames are pictures, slices stay short.
+// Slices stay short if a plan uses any saving, or if frames are pictures.
 func TestAutoChunkIsOne(t *testing.T) {
 	j := job(t, 90, 160)
 	j.Frames = 21

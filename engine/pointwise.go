@@ -7,7 +7,7 @@ type Pointwise struct {
 	Name    string
 	Weights wgsl.Weights
 	Out     int  // channels
-	ReLU    bool // of the result
+	ReLU    bool // apply it to the result
 }
 
 // First computes only the first n outputs.
@@ -17,10 +17,10 @@ func (p *Pointwise) First(n int) *Pointwise {
 	return &first
 }
 
-// Forward is the product with x.
+// Forward returns the product with x.
 func (p *Pointwise) Forward(g *Graph, x Value) Value { return p.Add(g, x, Value{}) }
 
-// Add adds the product with x to y in place, which nobody may read later.
+// Add adds the product with x to y in place. No later layer may read y.
 func (p *Pointwise) Add(g *Graph, x, y Value) Value {
 	return g.record(node{
 		label: p.Name, kind: "pointwise", macs: macs(1, x.T, x.H, x.W, x.C, p.Out), reads: []Value{x}, onto: y, out: Value{T: x.T, H: x.H, W: x.W, C: p.Out},
@@ -42,10 +42,10 @@ type PixelShuffle struct {
 	Weights wgsl.Weights // outputs [Phases, 2, 2, Out padded to 4]
 	Out     int          // channels of a pixel
 	Phases  int          // frames made of one: 1 or 2, or more with All
-	All     bool         // frames of a clip's first one are kept
+	All     bool         // all frames made of a clip's first one are kept
 }
 
-// Forward is x enlarged.
+// Forward returns x at the larger size.
 func (p *PixelShuffle) Forward(g *Graph, x Value) Value {
 	head := g.headFrames(p.Phases)
 	if p.All {

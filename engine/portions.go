@@ -17,16 +17,16 @@ import (
 //
 // The runner sees only commands.
 
-// deepest is the greatest depth of nested portions in any network, and longest the greatest
-// number of latent frames in a slice with portions.
+// deepest is the greatest depth of nested portions in any network; longest is the
+// greatest number of latent frames in a slice with portions.
 const (
 	deepest = 2
 	longest = 8
 )
 
-// deepest is the greatest depth of portions for the job. There are none in a clip of one
-// slice and in temporal tiles, which have no causal memory, and in slices of more than
-// longest frames, where recording all portions would take too long.
+// deepest returns the greatest depth of portions for the job. A clip of one slice has no
+// portions, nor have temporal tiles, which have no causal memory, nor slices of more than
+// longest frames, for which recording all portions would take too long.
 func (p *planner) deepest() int {
 	if p.Independent || p.fixedSlices() || p.Frames <= p.First(p.o.Chunk*p.InFrames) || p.o.Chunk > longest {
 		return 0
@@ -34,9 +34,9 @@ func (p *planner) deepest() int {
 	return deepest
 }
 
-// Portions records do on a few frames of x at a time, so that its intermediates take
-// less memory, if the plan's depth requires it; else on all of x, also if a clip is one
-// slice. With causal memory on the host, waiting frames are there too. do is causal in
+// Portions records do on a few frames of x at a time, so that its intermediates take less
+// memory, if the plan's depth requires it; otherwise, and if a clip is one slice, on all
+// of x. With causal memory on the host, waiting frames are there too. do is causal in
 // time: a clip's first frame becomes one frame, and every `step` frames after it become
 // equally many.
 func (g *Graph) Portions(depth, step int, x Value, do func(x Value) Value) Value {
@@ -49,7 +49,8 @@ func (g *Graph) Groups(depth, step int, x Value, do func(x Value) Value) Value {
 	return g.portions(depth, step, step, x, do)
 }
 
-// portions implements Portions and Groups: each has step frames, a clip's first `first`.
+// portions implements Portions and Groups: each portion has step frames, a clip's first
+// one `first`.
 func (g *Graph) portions(depth, first, step int, x Value, do func(x Value) Value) Value {
 	if depth < 1 || depth > g.depth || x.T <= step || g.at == Whole {
 		return do(x)
@@ -58,7 +59,7 @@ func (g *Graph) portions(depth, first, step int, x Value, do func(x Value) Value
 	if g.away {
 		g.park(depth, x)
 	}
-	for t := 0; t < x.T; { // all at once, so that x is free
+	for t := 0; t < x.T; { // all at once, to free x
 		part := x
 		if part.T = min(step, x.T-t); t == 0 && g.Head() {
 			part.T = min(first, x.T)
@@ -85,7 +86,7 @@ func (g *Graph) portions(depth, first, step int, x Value, do func(x Value) Value
 		joins = append(joins, len(g.nodes)-1)
 		g.at, g.begins = g.at.next(), false
 	}
-	for _, n := range joins { // now it is known how many
+	for _, n := range joins { // the number of frames is known now
 		g.nodes[n].out.T = all.T
 	}
 	g.at, g.begins, g.marks = at, begins, g.marks[:marks] // a trace shows whole modules only
@@ -103,7 +104,7 @@ func (g *Graph) copyFrames(out, onto Value, to int, x Value, from int) Value {
 	}})
 }
 
-// next is the position of the portion after one at p.
+// next returns the position of the portion after one at p.
 func (p Position) next() Position {
 	if p == First {
 		return Second

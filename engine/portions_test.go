@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// parts are the frames of the portions that a slice of n frames runs in.
+// parts returns the frames of the portions of a slice of n frames.
 func parts(at Position, n int, run func(g *Graph, step int, x Value, do func(x Value) Value) Value) (frames []int, out int) {
 	g := &Graph{at: at, depth: 1}
 	x := g.record(node{label: "input", out: Value{T: n, H: 1, W: 1, C: 4}})
@@ -36,7 +36,7 @@ func TestPortionsAndGroups(t *testing.T) {
 	}
 }
 
-// Frames are dropped from the head of a clip alone.
+// Frames are dropped only at the start of a clip.
 func TestDrop(t *testing.T) {
 	for _, c := range []struct {
 		at      Position

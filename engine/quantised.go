@@ -43,7 +43,7 @@ func (e *emitter) loadMemory(l *timeline, layer string, n int) {
 	}
 }
 
-// releaseEarly frees memory of a band before its end.
+// releaseEarly frees a band's memory before the band ends.
 func (e *emitter) releaseEarly(b *gpu.Buffer) {
 	e.arena.free(b)
 	e.copies = slices.DeleteFunc(e.copies, func(other *gpu.Buffer) bool { return other == b })
@@ -57,14 +57,14 @@ func (e *emitter) eachBindable(x *wgsl.Tensor, rows int, do func(y, h int)) {
 	}
 }
 
-// quantise records a tap's rows that are kept, in 8 bits.
+// quantise records the quantisation of a tap's rows that are kept.
 func (l *timeline) quantise(e *emitter, label string, tap wgsl.Tap, to *wgsl.Tensor) {
 	e.eachBindable(&tap.X, l.rows, func(y, h int) {
 		e.set.Quantise(e.batch, label, wgsl.Quantise{X: tap.X.Part(y, h), XT: tap.T, Y: to.Part(y, h)})
 	})
 }
 
-// bytes of a frame's rows that are kept.
+// bytes returns the size of a frame's rows that are kept.
 func (l *timeline) bytes() int64 {
 	if l.packed != nil {
 		return int64(l.rows) * l.packed[0].RowBytes()

@@ -9,7 +9,7 @@ import (
 	"tessera/wgsl"
 )
 
-// A frame is quantised once, in the slice that it comes with: after that its bytes move.
+// A frame is quantised once, in the slice that brings it: later its bytes are copied.
 func TestQuantisedOnce(t *testing.T) {
 	for _, c := range times {
 		if c.kept() == 0 {
@@ -46,8 +46,8 @@ func TestQuantisedOnce(t *testing.T) {
 	}
 }
 
-// Frames 4 cells wide take as many bytes in 8 bits, with their scales, as in halves: what
-// --resume keeps of one is told apart from the other all the same.
+// Frames 4 cells wide need as many bytes in 8 bits, with their scales, as in halves;
+// --resume distinguishes the two nevertheless.
 func TestKeptFormatsDiffer(t *testing.T) {
 	set, err := wgsl.NewSet(wgsl.Packed, gpu.Info{}, nil)
 	require.NoError(t, err)

@@ -13,14 +13,14 @@ import (
 type Slice struct {
 	T, N int
 	at   Position
-	Kind int // slices of one kind have the same n and at
+	Kind int // slices of one kind have equal n and at
 
-	begins bool // a cycle, behind others
+	begins bool // the slice begins a cycle after others
 }
 
-// sliced divides total frames into head frames, then step at a time; a clip that
-// is no longer than head is one slice, as in SeedVR2's reference (slicing_encode
-// and slicing_decode of attn_video_vae.py).
+// sliced divides total frames into head frames, then step at a time. A clip that is no
+// longer than head is one slice, as in SeedVR2's reference (slicing_encode and
+// slicing_decode of attn_video_vae.py).
 func sliced(total, head, step int) []Slice {
 	if total <= head {
 		return []Slice{{N: total, at: Whole}}
@@ -36,7 +36,8 @@ func sliced(total, head, step int) []Slice {
 	return all
 }
 
-// singleFrames are total frames by themselves, each a clip of one, or of n that are equal.
+// singleFrames returns total separate frames, each a clip of one frame, or of n equal
+// ones.
 func singleFrames(total, n int) []Slice {
 	var all []Slice
 	for i := range total {
@@ -45,11 +46,11 @@ func singleFrames(total, n int) []Slice {
 	return all
 }
 
-// recording is what a module does with one slice of one tile shape: steps that
-// are done again for every such slice, once they are placed.
+// Recording is what a module does with one slice of one tile shape: steps that run for
+// every such slice, once their memory is placed.
 type Recording struct {
 	Steps   []Step
-	In, Out wgsl.Tensor // out is valid until the next recording runs
+	In, Out wgsl.Tensor // Out is valid until the next recording runs
 	Marked  []Marked
 	layers  []recorded
 	batch   *gpu.Batch
@@ -57,17 +58,17 @@ type Recording struct {
 	Cost    gpu.Cost
 
 	transfers []transfer // of what lives on the host
-	lifetime  []lifetime // layers
+	lifetime  []lifetime // per layer
 }
 
-// recorded is a layer: its commands are those up to end, from the layer's before
-// on.
+// recorded is a layer. Its commands are those from the end of the previous layer up to
+// end.
 type recorded struct {
 	name, kind string
 	end        int
 }
 
-// Batches are the recording's batches on the device.
+// Batches returns the recording's batches on the device.
 func (r *Recording) Batches() (list []*gpu.Batch) {
 	for _, s := range r.Steps {
 		if b, ok := s.(*RunBatch); ok {
@@ -77,14 +78,14 @@ func (r *Recording) Batches() (list []*gpu.Batch) {
 	return list
 }
 
-// traced is a module's output: after so many commands it is in out.
+// Marked is a module's named output: after the given number of commands, Out holds it.
 type Marked struct {
 	Name string
 	End  int
 	Out  wgsl.Tensor
 }
 
-// recordings are those of one module at some tile shapes, and the memory that
+// recordings are the recordings of one module at several tile shapes, and the memory that
 // they share.
 type recordings struct {
 	name    string
@@ -93,7 +94,7 @@ type recordings struct {
 	set     *wgsl.Set
 	limits  gpu.Limits
 	noFold  bool
-	outputs int  // channels that are wanted; 0: all
+	outputs int  // needed channels; 0: all
 	depth   int  // of portions
 	rows    bool // see Plan.InPlace
 	hosts   hostActivations
@@ -106,7 +107,7 @@ type recordings struct {
 	streams  int           // see saving
 	streamed []*gpu.Buffer // of the weights
 
-	lookaheads [][]lookahead // of each kind of slice, where layers read ahead; nil: none does
+	lookaheads [][]lookahead // per kind of slice, if layers read ahead; nil: they do not
 }
 
 // recordingKey identifies a recording.
@@ -115,11 +116,11 @@ type recordingKey struct {
 	at         Position
 	begins     bool
 	windows    string
-	kind       int // of a slice, where layers read ahead
+	kind       int // of a slice, if layers read ahead
 }
 
-// tileShape is the input of a module: h x w cells of c channels, and the parts
-// that layers make of their outputs.
+// tileShape is a module's input, h x w cells of c channels, with the windows of its
+// layers.
 type tileShape struct {
 	h, w, c int
 	windows Windows
@@ -132,8 +133,8 @@ func newRecordings(name string, net Module, from Source, set *wgsl.Set, limits g
 	}
 }
 
-// of records the module on a slice's frames of a shape, once. place comes after the
-// last.
+// of records the module on a slice's frames of a shape, once. Call place after the last
+// recording.
 func (s *recordings) of(ctx context.Context, shape tileShape, at Slice) (*Recording, error) {
 	key := recordingKey{shape.h, shape.w, shape.c, at.N, at.at, at.begins, shape.windows.key(), 0}
 	if s.lookaheads != nil {
@@ -156,7 +157,7 @@ func (s *recordings) of(ctx context.Context, shape tileShape, at Slice) (*Record
 	return r, nil
 }
 
-// place gives all that was recorded its place in buffers that the recordings share.
+// place assigns all recorded uses to buffers that the recordings share.
 func (s *recordings) place() {
 	s.stream()
 	in := s.arena.place()
@@ -187,9 +188,9 @@ func resolve(in map[*gpu.Buffer]*gpu.Buffer, v *gpu.View) {
 	}
 }
 
-// emit gives a graph's values memory and makes commands of its operations. It
-// takes memory for what an operation makes before it gives back what the
-// operation was the last to read.
+// emit gives a graph's values memory and converts its operations to commands. It
+// allocates an operation's output before it frees the inputs that the operation was the
+// last to read.
 func (s *recordings) emit(ctx context.Context, g *Graph, in, out Value, label string) (*Recording, error) {
 	e := &emitter{
 		ctx: ctx, set: s.set, arena: s.arena, bank: s.memory, limits: s.limits, noFold: s.noFold, depth: s.depth, rows: s.rows,
@@ -214,7 +215,7 @@ func (s *recordings) emit(ctx context.Context, g *Graph, in, out Value, label st
 			return nil, e.err
 		}
 		for len(marks) > 0 && marks[0].node == i+1 {
-			if x := e.tensors[marks[0].value.id]; e.hosted(&x) { // which is no more on the device
+			if x := e.tensors[marks[0].value.id]; e.hosted(&x) { // it is not on the device any more
 				marks = marks[1:]
 				continue
 			}
@@ -234,12 +235,12 @@ func (s *recordings) emit(ctx context.Context, g *Graph, in, out Value, label st
 	return r, nil
 }
 
-// buffers are the recordings' own, weights not among them.
+// buffers returns the recordings' buffers, without weights.
 func (s *recordings) buffers() []*gpu.Buffer {
 	return append(append([]*gpu.Buffer(nil), s.arena.buffers...), s.memory.buffers()...)
 }
 
-// emitter makes commands of a graph's operations.
+// emitter converts a graph's operations to commands.
 type emitter struct {
 	ctx     context.Context
 	set     *wgsl.Set
@@ -249,26 +250,26 @@ type emitter struct {
 	noFold  bool
 	depth   int  // of portions
 	rows    bool // see Plan.InPlace
-	clips   bool // some operation reads all frames as one
+	clips   bool // an operation reads all frames as one
 	hosts   *hostActivations
 	at      Position // of the current operation
 	batch   *gpu.Batch
 	tensors map[int]wgsl.Tensor // by value
 	scratch []*gpu.Buffer       // of the current operation
-	err     error               // the first one; recording goes on to its operation's end, to keep operations simple
+	err     error               // the first one; recording continues to the operation's end, which keeps operations simple
 
-	x            wgsl.Tensor   // that the current operation reads: rows of it, in a band
+	x            wgsl.Tensor   // input of the current operation: in a band, rows of it
 	reach        reach         // of the operation
-	b            band          // that is made
-	makes        int           // frames that one command makes
-	many         bool          // there are several
-	made         wgsl.Scratch  // what its convolution made first
-	unbiased     wgsl.Weights  // the operation's own without their bias; none yet
+	b            band          // the current band
+	makes        int           // frames per command
+	many         bool          // there are several bands
+	made         wgsl.Scratch  // intermediate results of its convolution
+	unbiased     wgsl.Weights  // the operation's weights without bias, if set
 	copies       []*gpu.Buffer // of the band
-	pendingBands []pendingBand // bands that wait for their places
+	pendingBands []pendingBand // finished bands that wait for their places
 
 	transfers []transfer // so far
-	rotation  *Rotate    // that ends the operation; nil: none
+	rotation  *Rotate    // ends the operation; nil: none
 }
 
 // node makes the commands of one operation.
@@ -307,7 +308,7 @@ func (e *emitter) node(n *node, readers map[int]int) {
 	}
 }
 
-// tensor takes memory for a value.
+// tensor allocates memory for a value.
 func (e *emitter) tensor(label string, v Value) wgsl.Tensor {
 	x := wgsl.Tensor{Elem: e.set.Elem, T: v.T, H: v.H, W: v.W, C: v.C}
 	if e.hosts.alloc(label, v, &x) {
@@ -317,15 +318,14 @@ func (e *emitter) tensor(label string, v Value) wgsl.Tensor {
 	return x
 }
 
-// temporary takes memory for f32 values that live as long as the operation.
+// temporary allocates f32 memory that lives as long as the operation.
 func (e *emitter) temporary(label string, bytes int64) gpu.View {
 	b := e.alloc(label, bytes)
 	e.scratch = append(e.scratch, b)
 	return b.All()
 }
 
-// release gives back what is temporary, before the operation ends; not what other
-// bands need.
+// release frees temporary memory before the operation ends, except what other bands need.
 func (e *emitter) release() {
 	if e.many {
 		return
@@ -352,7 +352,7 @@ func (e *emitter) fail(err error) {
 	}
 }
 
-// proceed reports whether recording goes on: there is no error and ctx has not ended.
+// proceed reports whether recording continues: there is no error and ctx has not ended.
 func (e *emitter) proceed() bool {
 	if !e.stopped() {
 		e.growCommands()
@@ -367,7 +367,7 @@ func (e *emitter) stopped() bool {
 	return e.err != nil
 }
 
-// time is the timeline around what a layer reads.
+// time returns the timeline around a layer's input.
 func (e *emitter) time(layer string, c Causal) *timeline {
 	l := &timeline{Causal: c, at: e.at, x: e.x, rows: e.b.next - e.b.lo}
 	if e.at != Whole && c.kept() > 0 {
@@ -376,14 +376,13 @@ func (e *emitter) time(layer string, c Causal) *timeline {
 	return l
 }
 
-// bindAlign is what a binding's offset is a multiple of: the largest that any
-// device asks for.
+// bindAlign divides a binding's offset: the largest alignment that any device requires.
 const bindAlign = 256
 
-// atOnce is how many frames of each one dispatch may bind.
+// atOnce returns how many frames of each tensor one dispatch may bind.
 func (e *emitter) atOnce(x ...*wgsl.Tensor) int { return wgsl.AtOnce(e.limits.MaxBinding, x...) }
 
-// behind is atOnce where each frame is to lie right behind the one before.
+// behind is atOnce for frames that must be contiguous.
 func (e *emitter) behind(x, y *wgsl.Tensor) int {
 	if x.Rows > 0 || y.Rows > 0 {
 		return 1

@@ -5,7 +5,7 @@ import (
 	"tessera/wgsl"
 )
 
-// Copy is a copy of x.
+// Copy returns a copy of x.
 func Copy(g *Graph, name string, x Value) Value {
 	return g.record(node{
 		label: name, kind: "copy", reads: []Value{x}, out: Value{T: x.T, H: x.H, W: x.W, C: x.C},
@@ -16,8 +16,8 @@ func Copy(g *Graph, name string, x Value) Value {
 	})
 }
 
-// Drop is x without the first N frames of a clip, which lie in its first slice, and of
-// each cycle.
+// Drop drops the first N frames of a clip, which lie in its first slice, and of each
+// cycle.
 type Drop struct {
 	_ gpu.Incomparable
 
@@ -25,7 +25,7 @@ type Drop struct {
 	N    int
 }
 
-// Forward is x, or a copy of what is left of it.
+// Forward returns x, or a copy of the remaining frames.
 func (d *Drop) Forward(g *Graph, x Value) Value {
 	if d.N == 0 || g.full || !g.Head() && !g.begins {
 		return x
@@ -42,11 +42,11 @@ type AvgDown struct {
 	Name     string
 	Out      int  // channels
 	Time     int  // 1 or 2
-	PerFrame bool // each frame is a clip, so that there are as many as before
+	PerFrame bool // each frame is a separate clip, so the number of frames stays
 	Window   Window
 }
 
-// Forward is x made smaller.
+// Forward returns x at the smaller size.
 func (d *AvgDown) Forward(g *Graph, x Value) Value {
 	frames, from, time := x.T/d.Time, 0, d.Time
 	switch {
@@ -94,7 +94,7 @@ type DupUp struct {
 	Window   Window
 }
 
-// Add adds x made larger to y in place.
+// Add adds x at the larger size to y in place.
 func (d *DupUp) Add(g *Graph, x, y Value) Value {
 	head, time := 0, d.Time
 	switch {
@@ -110,8 +110,8 @@ func (d *DupUp) Add(g *Graph, x, y Value) Value {
 	}})
 }
 
-// dupUp records k for all frames of its input: the first head of them makes one frame, the
-// others time each.
+// dupUp records k for all frames of its input: each of the first head frames makes one
+// frame, the others time each.
 func (e *emitter) dupUp(label string, k wgsl.DupUp3D, head, time int) {
 	k.N, k.Phases = 1, 1
 	if head == 1 {
@@ -130,10 +130,10 @@ type Unpatchify struct {
 
 	Name    string
 	Side, C int
-	Rows    bool // in a square rows come before columns, as in PyTorch's pixel_shuffle
+	Rows    bool // the pixels of a square are ordered row by row, as in PyTorch's pixel_shuffle
 }
 
-// Forward is x spread out.
+// Forward returns x with its pixels unpacked.
 func (u *Unpatchify) Forward(g *Graph, x Value) Value {
 	return g.record(node{
 		label: u.Name, kind: "unpatchify", reads: []Value{x}, out: Value{T: x.T, H: u.Side * x.H, W: u.Side * x.W, C: u.C},
@@ -154,10 +154,10 @@ type Repeat struct {
 	Time, Space int // 1 or 2
 }
 
-// Forward is x made larger.
+// Forward returns x at the larger size.
 func (d *Repeat) Forward(g *Graph, x Value) Value { return d.Add(g, x, Value{}) }
 
-// Add adds x made larger to y in place, which nobody may read later.
+// Add adds x at the larger size to y in place. No later layer may read y.
 func (d *Repeat) Add(g *Graph, x, y Value) Value {
 	head := g.headFrames(d.Time)
 	return g.record(node{
@@ -169,8 +169,8 @@ func (d *Repeat) Add(g *Graph, x, y Value) Value {
 	})
 }
 
-// Doubled is a convolution of single frames, each of which then comes twice, but for the
-// first of an odd number of them.
+// Doubled is a convolution of single frames whose output repeats each frame twice, except
+// the first of an odd number.
 type Doubled struct {
 	_ gpu.Incomparable
 
@@ -178,7 +178,7 @@ type Doubled struct {
 	Conv *Conv
 }
 
-// Forward is the convolution of x in twice as many frames.
+// Forward returns the convolution of x in twice as many frames.
 func (d *Doubled) Forward(g *Graph, x Value) Value {
 	y := d.Conv.Forward(g, x)
 	if y.T == 1 {

@@ -6,18 +6,18 @@ import (
 	"tessera/wgsl"
 )
 
-// Results declare what takes results off the device, in the form that is wanted, and
-// say in which steps.
+// Results declares the buffers that download results in the requested form, and returns
+// the steps.
 type Results struct {
 	Output
 	kernels Kernels
-	size    tiling.Size // of a frame of the result, untrimmed
-	rgba    *gpu.Buffer // of RGBA8
-	latent  wgsl.Tensor // of Draws: as many frames as the moments
-	noise   wgsl.Tensor // of Draws
+	size    tiling.Size // of a frame, untrimmed
+	rgba    *gpu.Buffer // for RGBA8
+	latent  wgsl.Tensor // for Draws: as many frames as the moments
+	noise   wgsl.Tensor // for Draws
 }
 
-// newResults declares what results like `from`, at most, need.
+// newResults declares the buffers for results no larger than `from`.
 func newResults(j *Job, o Output, size tiling.Size, from wgsl.Tensor) *Results {
 	v := &Results{Output: o, kernels: j.Kernels, size: size}
 	switch o.Form {
@@ -42,8 +42,8 @@ func (v *Results) buffers() []*gpu.Buffer {
 	return nil
 }
 
-// Take are the steps that give rows y0 on of a frame, which frame t of x holds; none
-// where they are trimmed.
+// Take returns the steps that download rows y0 on of a frame, which frame t of x holds;
+// nil if they are trimmed.
 func (v *Results) Take(x wgsl.Tensor, t, frame, y0 int) []Step {
 	if frame >= v.Frames || y0 >= v.Height {
 		return nil
@@ -66,20 +66,20 @@ func (v *Results) Take(x wgsl.Tensor, t, frame, y0 int) []Step {
 	return []Step{&Download{From: rowsOf(&x, t, rows), To: to}}
 }
 
-// rowsOf views the first rows of frame t of a tensor.
+// rowsOf returns a view of the first rows of frame t of a tensor.
 func rowsOf(x *wgsl.Tensor, t, rows int) gpu.View {
 	at := frameOf(x, t)
 	at.Size = int64(rows*x.W*4*x.C4()) * int64(x.Elem.Bytes())
 	return at
 }
 
-// noiseOf is the noise of rows y0 on of a frame: sample i of the seed's sequence
+// noiseOf returns the noise of rows y0 on of a frame: sample i of the seed's sequence
 // belongs to element i of the latent in [L, h, w, C] order.
 func (v *Results) noiseOf(z wgsl.Tensor, frame, y0 int) *Noise {
 	return &Noise{Seed: v.Seed, First: uint64((frame*v.size.H + y0) * v.size.W * z.C), H: z.H, W: z.W, C: z.C}
 }
 
-// Previews take tiles by themselves off the device as pictures.
+// Previews downloads single tiles as pictures.
 type Previews struct {
 	tiles   []tiling.Tile
 	to      Output
@@ -88,7 +88,7 @@ type Previews struct {
 	bytes   *gpu.Buffer
 }
 
-// newPreviews declares what the largest of the tiles needs.
+// newPreviews declares the buffers for the largest tile.
 func newPreviews(j *Job, tiles []tiling.Tile, o Output) *Previews {
 	v := &Previews{tiles: tiles, to: o, kernels: j.Kernels, limits: j.Adapter.Limits, bytes: &gpu.Buffer{Label: "preview"}}
 	for i := range tiles {
@@ -98,13 +98,13 @@ func newPreviews(j *Job, tiles []tiling.Tile, o Output) *Previews {
 	return v
 }
 
-// size is that of a tile, trimmed; nothing may be left.
+// size returns the size of a tile after trimming, which may be 0.
 func (v *Previews) size(tile int) (h, w int) {
 	at := v.tiles[tile].Out
 	return max(0, min(at.Y1, v.to.Height)-at.Y0), max(0, min(at.X1, v.to.Width)-at.X0)
 }
 
-// Take are the steps that give a tile's frame; none where it is trimmed.
+// Take returns the steps that download a tile's frame; nil if it is trimmed.
 func (v *Previews) Take(out TileFrame) []Step {
 	h, w := v.size(out.Tile)
 	if out.Frame >= v.to.Frames || h*w == 0 {
@@ -122,15 +122,15 @@ func (v *Previews) Take(out TileFrame) []Step {
 	return steps
 }
 
-// What results leave by, at most: so many bytes in all, or one copy, in so many buffers.
+// Limits of the staging buffers: bytes of all, unless one copy is larger, and their
+// number.
 const (
 	stagingBytes = 64 << 20
 	mostStaging  = 64
 )
 
-// Stagings declares what the bytes of a run leave by: as many buffers as there
-// are frames in a slice, if they are not many, so that all of them may be on their
-// way while the device makes the next.
+// Stagings declares the staging buffers of a run: one per frame of a slice, if these are
+// few, so that all may be on their way while the device computes the next slice.
 func Stagings(most int64, frames int) (all []*gpu.Buffer) {
 	for range max(1, min(frames, mostStaging, int(stagingBytes/most))) {
 		all = append(all, &gpu.Buffer{Label: "staging", Size: most, Readback: true})

@@ -10,10 +10,10 @@ import (
 
 // A plan that does not fit the budget saves memory and does more work: by portions
 // (portions.go), by convolutions that overwrite their input (bands_in_place.go), and by
-// offload (offload.go, offload_activations.go). The planner tries the quickest first.
+// offload (offload.go, offload_activations.go). The planner tries the fastest first.
 
-// tiled plans a job at one tile size, with the quickest saving that fits. If none fits, it is
-// the plan of the least memory.
+// tiled plans a job at one tile size, with the fastest saving that fits. If none fits, it
+// returns the plan with the least memory.
 func (p *planner) tiled(tile tiling.Size) (*Plan, error) {
 	var least *Plan
 	all := p.savings()
@@ -32,19 +32,19 @@ func (p *planner) tiled(tile tiling.Size) (*Plan, error) {
 			return nil, err
 		}
 	}
-	return nil, nil // there is one always
+	return nil, nil // not reached: savings is never empty
 }
 
 // saving is a way to use less memory, for more work.
 type saving struct {
 	depth   int   // of portions
-	streams int   // weights that a slice uses at most so often live on the host
-	away    bool  // and so does causal memory
-	rows    bool  // convolutions write over what they read
-	hosts   int64 // activations of more bytes live on the host; 0: none do
+	streams int   // weights that a slice uses at most this often live on the host
+	away    bool  // so does causal memory
+	rows    bool  // convolutions overwrite their input
+	hosts   int64 // larger activations, in bytes, live on the host; 0: none do
 }
 
-// savings lists the savings that the job can use, the quickest first.
+// savings lists the savings that the job can use, the fastest first.
 func (p *planner) savings() []saving {
 	deepest := p.deepest()
 	var all []saving
@@ -79,7 +79,8 @@ func (p *planner) hostedAbove() []int64 {
 	return []int64{2 << 30, 1 << 30, 1 << 28, 1 << 26}
 }
 
-// resident is a saving, and the same with weights on the host that a slice uses once.
+// resident returns a saving, and the saving with those weights on the host that a slice
+// uses once.
 func (p *planner) resident(s saving) []saving {
 	all := []saving{s}
 	if p.mayUseHost() {
@@ -89,8 +90,8 @@ func (p *planner) resident(s saving) []saving {
 	return all
 }
 
-// least plans a job at one tile size for the least memory: on the device alone if the host
-// has no room.
+// least plans a job at one tile size with the least memory. If the host has no room, it
+// saves memory on the device alone.
 func (p *planner) least(tile tiling.Size) (l *Plan, err error) {
 	for _, s := range slices.Backward(p.savings()) {
 		if s.depth < p.deepest() {

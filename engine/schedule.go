@@ -2,12 +2,12 @@ package engine
 
 import "slices"
 
-// schedule lists the uses of each arena buffer, by batch and time. A large frame in bands has
-// tens of thousands.
+// schedule lists the uses of each arena buffer, by batch and time. A large frame in bands
+// has tens of thousands of uses.
 type schedule [][]*use
 
-// until is the end of the use of buffer n before u, in its batch; -1 if the buffer is in use
-// during u.
+// until returns the end of the last use of buffer n before u, in its batch; -1 if the
+// buffer is in use during u.
 func (s schedule) until(n int, u *use) int {
 	at := s.before(n, u)
 	switch {
@@ -19,7 +19,7 @@ func (s schedule) until(n int, u *use) int {
 	return s[n][at-1].till
 }
 
-// before is the number of uses of buffer n that begin before u ends.
+// before returns the number of uses of buffer n that begin before u ends.
 func (s schedule) before(n int, u *use) int {
 	at, _ := slices.BinarySearchFunc(s[n], u, func(o, u *use) int {
 		if o.batch < u.batch || o.batch == u.batch && o.from < u.till {

@@ -7,7 +7,7 @@ import "tessera/gpu"
 type Helper struct {
 	Plan    *Plan
 	Adapter gpu.Info
-	Tiles   int // that it made, in all runs
+	Tiles   int // computed in all runs
 }
 
 // Share lets helpers compute tiles, if the plan has several and can combine them in any

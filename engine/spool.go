@@ -2,8 +2,8 @@ package engine
 
 import "io"
 
-// Spool holds bytes that the device has no room for, zero where nothing was
-// written. Close discards them.
+// Spool stores bytes that do not fit on the device; bytes that were never written are
+// zero. Close discards them.
 type Spool interface {
 	io.ReaderAt
 	io.WriterAt

@@ -10,9 +10,9 @@ import (
 	"tessera/wgsl"
 )
 
-// Step is one thing that a plan does, as data: a *RunBatch, a *Upload, a *Download, a
-// *Clear or a *Rotate. Package runner executes them in order. All transfers between device
-// and host are steps.
+// Step is one action of a plan, as data: a *RunBatch, a *Upload, a *Download, a *Clear or
+// a *Rotate. Package runner executes steps in order. All transfers between device and
+// host are steps.
 type Step interface{ step() }
 
 // RunBatch submits a batch to the device.
@@ -24,8 +24,8 @@ type Upload struct {
 	From Source
 }
 
-// Download copies bytes from the device. The sink gets them while the device executes the
-// following steps, or at once if Now is set.
+// Download copies bytes from the device. The sink receives them while the device executes
+// the following steps, or at once if Now is set.
 type Download struct {
 	From gpu.View
 	To   Sink
@@ -51,10 +51,10 @@ func (*Rotate) step()   {}
 // *Counts, a *Rectangle, *HostRows or a HostWeight.
 type Source interface{ source() }
 
-// Clip is the job's input, for the slice of the tile that is being worked on.
+// Clip is the job's input for the current slice and tile.
 type Clip struct{}
 
-// Numbers are f32.
+// Numbers are f32 values.
 type Numbers []float32
 
 // Noise is the noise of H x W pixels of C channels, padded to 4: the samples of the
@@ -64,13 +64,13 @@ type Noise struct {
 	H, W, C     int
 }
 
-// Counts are the sums of the weights that tiles have in rows Y to Y+Rows-1 of a frame.
+// Counts are the sums of the tiles' weights in rows Y to Y+Rows-1 of a frame.
 type Counts struct {
 	Tiles   *tiling.Plan
 	Y, Rows int
 }
 
-// HostWeight is what a buffer of weights holds that lives on the host.
+// HostWeight is the content of a weight buffer that lives on the host.
 type HostWeight struct{ Of *gpu.Buffer }
 
 func (Clip) source()          {}
@@ -82,7 +82,7 @@ func (*Rectangle) source()    {}
 func (*HostRows) source()     {}
 func (HostWeight) source()    {}
 
-// Values are the numbers.
+// Values returns the numbers.
 func (n Numbers) Values() []float32 { return n }
 
 // Values draws the noise.
@@ -96,7 +96,7 @@ func (n *Noise) Values() []float32 {
 	return padded
 }
 
-// Values adds the weights up.
+// Values sums the weights.
 func (c *Counts) Values() []float32 {
 	w := c.Tiles.Out.W
 	sums := make([]float32, c.Rows*w)
@@ -110,8 +110,8 @@ func (c *Counts) Values() []float32 {
 // a *LinearTile.
 type Sink interface{ sink() }
 
-// Rectangle is a part of frame T of a spool of frames of a size, whose pixels have so
-// many bytes.
+// Rectangle is a part of frame T of a spool. The frames have the given size in pixels of
+// Pixel bytes.
 type Rectangle struct {
 	Spool *Spooled
 	Pixel int
@@ -120,32 +120,32 @@ type Rectangle struct {
 	Part  tiling.Rect
 }
 
-// Crop is a part of a frame that is so many pixels wide, for a rectangle.
+// Crop is a part of a frame that is Width pixels wide, for a rectangle.
 type Crop struct {
 	To    *Rectangle
 	Width int
 	Part  tiling.Rect
 }
 
-// ResultRows are rows Y to Y+Rows-1 of a frame of the result, Width pixels of C channels
-// padded to 4, or Output.Width of 4 bytes where the form is RGBA8.
+// ResultRows are rows Y to Y+Rows-1 of a frame of the result: Width pixels of C channels
+// padded to 4, or Output.Width pixels of 4 bytes for RGBA8.
 type ResultRows struct {
 	Form           Form
 	Elem           wgsl.Elem
 	Frame, Y, Rows int
-	Last           bool // of the frame
+	Last           bool // last rows of the frame
 	Width, C       int
 }
 
-// PreviewRows are Rows of a tile's frame in 8 bits, from its row From on. The tile lies
-// at row Y and column X of the result, and is Height x Width pixels of it.
+// PreviewRows are Rows of a tile's frame in 8 bits, from the tile's row From on. The tile
+// covers Height x Width pixels of the result, at row Y and column X.
 type PreviewRows struct {
 	Tile, Frame         int
 	Y, X, Height, Width int
 	From, Rows          int
 }
 
-// LinearTile is a tile's frame, which fades in as diffusers has it.
+// LinearTile is a tile's frame, which fades in as in diffusers.
 type LinearTile struct{ Of TileFrame }
 
 func (*Rectangle) sink()   {}
@@ -155,28 +155,28 @@ func (*ResultRows) sink()  {}
 func (*PreviewRows) sink() {}
 func (*LinearTile) sink()  {}
 
-// TileFrame is frame T of X: what a tile made of a frame of the result. It is valid
-// until the tile's next one.
+// TileFrame is frame T of X: a tile's output for a frame of the result. It is valid until
+// the tile's next frame.
 type TileFrame struct {
 	X           wgsl.Tensor
 	T           int
 	Tile, Frame int
 }
 
-// View is where the frame lies.
+// View returns a view of the frame.
 func (f *TileFrame) View() gpu.View { return frameOf(&f.X, f.T) }
 
-// frameOf views frame t of a tensor.
+// frameOf returns a view of frame t of a tensor.
 func frameOf(x *wgsl.Tensor, t int) gpu.View {
 	return gpu.View{Buffer: x.Buffer, Offset: x.At(t), Size: x.FrameBytes()}
 }
 
-// allOf views a tensor, which may be smaller than its buffer.
+// allOf returns a view of a tensor, which may be smaller than its buffer.
 func allOf(x wgsl.Tensor) gpu.View { return gpu.View{Buffer: x.Buffer, Size: x.Bytes()} }
 
-// Encode stores values as elem. Bytes are put one by one, which the compiler
-// makes one store of: in the page's engine calls in this package are not inlined,
-// and these are its only loops over pixels.
+// Encode stores values as elem. It writes bytes one by one, which the compiler merges
+// into one store. Calls in this package are not inlined in the page's engine, and these
+// are its only loops over pixels.
 func Encode(dst []byte, v []float32, elem wgsl.Elem) {
 	if elem == wgsl.F32 {
 		for i, x := range v {
@@ -191,7 +191,7 @@ func Encode(dst []byte, v []float32, elem wgsl.Elem) {
 	}
 }
 
-// Decode is Encode's inverse.
+// Decode is the inverse of Encode.
 func Decode(dst []float32, b []byte, elem wgsl.Elem) {
 	if elem == wgsl.F32 {
 		for i := range dst {

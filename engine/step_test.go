@@ -8,7 +8,7 @@ import (
 	"tessera/wgsl"
 )
 
-// Halves and floats come back as they were stored.
+// Halves and floats are decoded as they were stored.
 func TestEncode(t *testing.T) {
 	v := []float32{0, 1, -2.5, 65504, 0.000061035156}
 	for _, elem := range []wgsl.Elem{wgsl.F32, wgsl.F16, wgsl.Packed} {

@@ -2,24 +2,24 @@ package engine
 
 import "tessera/wgsl"
 
-// Temporal cuts a clip of more than Most frames into temporal tiles, each a clip of its
-// own to the network: every Step frames one of Length, or of what is left. Zero: it is
-// not cut so, and its slices pass causal memory on.
+// Temporal cuts a clip of more than Most frames into temporal tiles, which the network
+// sees as separate clips: one starts every Step frames and has Length frames, or the
+// rest. Zero: the clip is not cut, and slices pass causal memory on.
 type Temporal struct{ Most, Length, Step int }
 
-// Pixels are those of frames of which a latent frame has so many after the first.
+// Pixels converts c to pixel frames, of which a latent frame after the first has factor.
 func (c Temporal) Pixels(factor int) Temporal {
 	return Temporal{c.Most * factor, max(0, c.Length-1)*factor + 1, c.Step * factor}
 }
 
-// slices are the tiles of so many frames. A last one of a frame would add nothing: what it
-// makes of that is dropped.
+// slices returns the tiles of a clip. A last tile of one frame would add nothing, because
+// its first frame is dropped.
 func (c *Temporal) slices(frames int) []Slice {
 	if frames <= c.Most {
 		return []Slice{{N: frames, at: Whole}}
 	}
 	all := []Slice{{N: min(c.Length, frames), at: First}}
-	kinds := map[int]int{} // by frames
+	kinds := map[int]int{} // by number of frames
 	for t := c.Step; t+1 < frames; t += c.Step {
 		n := min(c.Length, frames-t)
 		if kinds[n] == 0 {
@@ -30,17 +30,17 @@ func (c *Temporal) slices(frames int) []Slice {
 	return all
 }
 
-// Faded is a network that is run on temporal tiles, whose frames fade into those of the
-// next: of a later tile the first frame is dropped, the first Extent of the others are
-// blended with the last of the tile before, and the first Keep are its result. The first
-// tile has one more.
+// Faded is a network that runs on temporal tiles, whose frames fade into those of the
+// next tile. The first frame of a later tile is dropped, the first Extent of the others
+// are blended with the last frames of the previous tile, and the first Keep are its
+// result. The first tile has one frame more.
 type Faded struct {
 	Name         string
 	Network      Module
-	Keep, Extent int // frames of what it makes
+	Keep, Extent int // in frames of its output
 }
 
-// Forward is what the tile adds to the clip.
+// Forward returns the frames that the tile adds to the clip.
 func (f *Faded) Forward(g *Graph, x Value) Value {
 	at := g.at
 	g.at = Whole

@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What temporal tiles add to a clip is all of it, each from frames that come right behind
-// those of the tile before.
+// Temporal tiles contribute the whole clip, each with the frames right after the previous
+// tile's.
 func TestTemporalTiles(t *testing.T) {
 	cells := Temporal{Most: 4, Length: 5, Step: 3}
 	for _, d := range []Direction{encoding, decoding} {

@@ -9,24 +9,24 @@ import (
 	"tessera/wgsl"
 )
 
-// Tensors are what weights are read from. Both append a tensor's values to dst.
+// Tensors reads tensors by name. Both methods append a tensor's values to dst.
 type Tensors interface {
 	Float32s(dst []float32, name string) ([]float32, error)
 	Float16s(dst []uint16, name string) ([]uint16, error)
 }
 
-// Weights are what the layers of a network are made with: declared as it is
-// built, which takes neither file nor device. Package runner has them made when they
+// Weights are the weights of a network's layers. The layers declare them as the network
+// is built, which needs neither a file nor a device. Package runner makes them when they
 // are needed.
 type Weights struct {
 	set   *wgsl.Set
 	elem  wgsl.Elem // of convolution weights
 	loads []load
-	ones  map[int]*gpu.Buffer // of as many channels
+	ones  map[int]*gpu.Buffer // by number of channels
 }
 
-// Target is what weights are made on, a device: they are written there, and some are
-// computed of others.
+// Target is the device that weights are made on: it stores them, and computes some from
+// others.
 type Target interface {
 	Info() gpu.Info
 	Alloc(buffers ...*gpu.Buffer) error
@@ -35,14 +35,13 @@ type Target interface {
 	Submit(ctx context.Context, batch *gpu.Batch) error
 }
 
-// load makes buffers of some tensors, those that are missing: gives them memory and
-// fills them.
+// load makes the missing buffers of some tensors: it allocates and fills them.
 type load struct {
 	buffers []*gpu.Buffer
 	put     func(u *loadContext) error
 }
 
-// loadContext is what loads need.
+// loadContext is what loads use.
 type loadContext struct {
 	ctx     context.Context
 	dev     Target
@@ -51,25 +50,25 @@ type loadContext struct {
 	missing map[*gpu.Buffer]bool
 }
 
-// filling is what a buffer is filled with: halves, or floats that become elem. It is
-// scratch, valid until the next.
+// filling is the content of a buffer: halves, or floats that are converted to elem. It is
+// scratch, valid until the next filling.
 type filling struct {
 	half []uint16
 	wide []float32
 	elem wgsl.Elem
 }
 
-// scratch grows to the largest tensor and no further: in a browser, memory that
-// was ever used is never given back.
+// scratch grows to the size of the largest tensor: a browser never takes back memory that
+// a page has used.
 type scratch struct {
-	wide, wideOut []float32 // read, and packed
-	sums          []float32 // of what was read
+	wide, wideOut []float32 // as read, and packed
+	sums          []float32 // of tensors
 	half, halfOut []uint16
-	raw           []byte // a piece on its way
+	raw           []byte // scratch for a piece
 }
 
-// NewWeights declares none yet. They are for kernels of set; those of
-// convolutions are stored as elem.
+// NewWeights returns an empty list of weights for the kernels of set. Convolution weights
+// are stored as elem.
 func NewWeights(set *wgsl.Set, elem wgsl.Elem) *Weights {
 	return &Weights{set: set, elem: elem}
 }
@@ -92,18 +91,18 @@ func (w *Weights) declare(label string, size int, fill func(*scratch, Tensors) (
 	return b
 }
 
-// Conv declares the weight and bias of a 3x3 convolution of a stride.
+// Conv declares the weight and bias of a 3x3 convolution with a stride.
 func (w *Weights) Conv(name string, s wgsl.Shape, stride int) wgsl.Weights {
 	return w.ConvOf(name, s, stride, nil)
 }
 
-// ConvOf is Conv whose output o is row order(o) of the tensor; nil is the identity.
+// ConvOf is Conv with row order(o) of the tensor as output o; nil is the identity.
 func (w *Weights) ConvOf(name string, s wgsl.Shape, stride int, order func(o int) int) wgsl.Weights {
 	return w.product(name, []string{name}, s, w.set.ConvPacking(s, stride), order)
 }
 
-// Still declares what a causal convolution's weight comes to for a picture, all of whose
-// past is itself, or nothing: one tap, the sum of those that read the picture.
+// Still declares a causal convolution's weight for pictures, whose past is the picture or
+// zeros: one tap, the sum of the taps that read the picture.
 func (w *Weights) Still(conv wgsl.Weights, name string, s wgsl.Shape, past Past) wgsl.Weights {
 	one, elem := wgsl.Shape{O: s.O, I: s.I, KT: 1, KS: s.KS}, w.foldedElem()
 	size := conv.Packing.Size(one)
@@ -113,7 +112,7 @@ func (w *Weights) Still(conv wgsl.Weights, name string, s wgsl.Shape, past Past)
 			return f, err
 		}
 		n := s.KS * s.KS
-		for i := range s.O * s.I * n { // in front of what is still to be read
+		for i := range s.O * s.I * n { // written before the positions that are still to be read
 			at := i/n*n*s.KT + i%n
 			x := k.wide[at+n*(s.KT-1)]
 			for t := 0; past == Repeated && t < s.KT-1; t++ {
@@ -128,9 +127,9 @@ func (w *Weights) Still(conv wgsl.Weights, name string, s wgsl.Shape, past Past)
 	return conv
 }
 
-// Product declares the weight and bias of a convolution of 1x1 pixels, made of
-// layers stacked along their outputs. Output o is row order(o) of theirs, none
-// where that is negative; nil is the identity.
+// Product declares the weight and bias of a 1x1 convolution of layers stacked along their
+// outputs. Output o is row order(o) of the stack, or zeros if that is negative; nil is
+// the identity.
 func (w *Weights) Product(name string, layers []string, s wgsl.Shape, order func(o int) int) wgsl.Weights {
 	return w.product(name, layers, s, w.set.PointwisePacking(s), order)
 }
@@ -179,8 +178,8 @@ func (w *Weights) Grouped(name string, s wgsl.Shape) wgsl.Weights {
 	return w.product(name, []string{name}, s, w.set.GroupedPacking(s), nil)
 }
 
-// Depthwise declares the weight of a convolution of c single channels, [c, 1, side, side]:
-// all of a tap's together.
+// Depthwise declares the weight of a depthwise convolution of c channels, [c, 1, side,
+// side], stored tap by tap.
 func (w *Weights) Depthwise(name string, c, side int) *gpu.Buffer {
 	taps := side * side
 	return w.declare(name+".weight", 4*taps*c, func(k *scratch, from Tensors) (f filling, err error) {
@@ -195,7 +194,7 @@ func (w *Weights) Depthwise(name string, c, side int) *gpu.Buffer {
 	})
 }
 
-// Vector declares a number a channel.
+// Vector declares one number per channel.
 func (w *Weights) Vector(name string, c int) *gpu.Buffer {
 	return w.declare(name, 4*wgsl.Pad4(c), func(k *scratch, from Tensors) (filling, error) {
 		v, err := from.Float32s(k.wide[:0], name)
@@ -204,7 +203,7 @@ func (w *Weights) Vector(name string, c int) *gpu.Buffer {
 	})
 }
 
-// Ones are a one for each of c channels, of no tensor, declared once.
+// Ones declares a vector of c ones, without a tensor. Each c is declared once.
 func (w *Weights) Ones(c int) *gpu.Buffer {
 	if w.ones[c] != nil {
 		return w.ones[c]
@@ -222,8 +221,8 @@ func (w *Weights) Ones(c int) *gpu.Buffer {
 	return w.ones[c]
 }
 
-// Identity are the factors of a group norm of c channels that changes nothing: what is
-// subtracted, by what is multiplied, and what is added.
+// Identity declares the factors of a group norm of c channels that changes nothing: what
+// is subtracted, the factor, and what is added.
 func (w *Weights) Identity(name string, c int) *gpu.Buffer {
 	wide := wgsl.Pad4(c)
 	return w.declare(name+" identity", 4*3*wide, func(k *scratch, _ Tensors) (filling, error) {
@@ -235,7 +234,8 @@ func (w *Weights) Identity(name string, c int) *gpu.Buffer {
 	})
 }
 
-// Matrix declares the weight of a product that is no tensor's, and zeros for its bias.
+// Matrix declares a pointwise layer's weight that comes from no tensor, with zeros as its
+// bias.
 func (w *Weights) Matrix(name string, s wgsl.Shape, value func(o, i int) float32) wgsl.Weights {
 	p := w.set.PointwisePacking(s)
 	weight := w.declare(name+" matrix", p.Size(s)*w.elem.Bytes(), func(k *scratch, _ Tensors) (filling, error) {
@@ -266,7 +266,7 @@ func join[E any](layers []string, suffix string, dst []E, read func([]E, string)
 	return dst, nil
 }
 
-// zeroed is scratch of n zeros, in v's place where that is large enough.
+// zeroed returns scratch of n zeros, in v's memory if it is large enough.
 func zeroed[E any](v []E, n int) []E {
 	if cap(v) < n {
 		return make([]E, n)
@@ -276,7 +276,7 @@ func zeroed[E any](v []E, n int) []E {
 	return v
 }
 
-// Buffers are where the weights lie on the device.
+// Buffers returns the weights' buffers on the device.
 func (w *Weights) Buffers() []*gpu.Buffer {
 	var all []*gpu.Buffer
 	for _, l := range w.loads {
@@ -285,11 +285,11 @@ func (w *Weights) Buffers() []*gpu.Buffer {
 	return all
 }
 
-// Bytes is what they take.
+// Bytes returns the size of all weights.
 func (w *Weights) Bytes() int64 { return sum(w.Buffers()) }
 
-// Make makes the missing ones of the weights on a device, from tensors. made is called
-// with buffers that were made together, as they are there.
+// Make makes the missing weights on a device from tensors. It calls made with the buffers
+// that were made together, once they are ready.
 func (w *Weights) Make(ctx context.Context, on Target, from Tensors, missing map[*gpu.Buffer]bool, made func(buffers []*gpu.Buffer) error) error {
 	u := &loadContext{ctx, on, from, &scratch{}, missing}
 	for _, l := range w.loads {
@@ -309,7 +309,7 @@ func (w *Weights) Make(ctx context.Context, on Target, from Tensors, missing map
 	return nil
 }
 
-// alloc gives buffers memory.
+// alloc allocates buffers.
 func (u *loadContext) alloc(buffers ...*gpu.Buffer) error { return failed(u.dev.Alloc(buffers...)) }
 
 // write fills a view with values stored as elem.
@@ -326,7 +326,7 @@ func (u *loadContext) write(to gpu.View, elem wgsl.Elem, v []float32) error {
 	return nil
 }
 
-// failed is an error of the device.
+// failed adds context to an error of the device.
 func failed(err error) error {
 	if err != nil {
 		err = fmt.Errorf("engine: weights: %w", err)
@@ -334,10 +334,10 @@ func failed(err error) error {
 	return err
 }
 
-// pieceBytes of a weight are converted at once.
+// pieceBytes is how many bytes of a weight are converted at once.
 const pieceBytes = 1 << 20
 
-// halves fills a buffer with halves that are their bits.
+// halves fills a buffer with halves, given as bits.
 func (u *loadContext) halves(to *gpu.Buffer, v []uint16) error {
 	offset := int64(0)
 	for part := range slices.Chunk(v, pieceBytes/2) {

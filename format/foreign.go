@@ -11,12 +11,12 @@ import (
 	"tessera/format/quote"
 )
 
-// shardIndex is in the JSON that lists in which of several files each tensor is.
+// shardIndex occurs in the JSON that lists the file of each tensor.
 const shardIndex = `"weight_map"`
 
-// foreign refuses a file that is neither safetensors nor torch's, where it can be told
-// what it is. It reads known.Head bytes, which are fewer than those of any safetensors
-// header, of which a page reads no more than there is, and known.More of a text.
+// foreign refuses a file that is neither safetensors nor torch's if it knows what the
+// file is. It reads known.Head bytes, fewer than any safetensors header has, because a
+// page reads nothing beyond the header, and known.More bytes of a text.
 func foreign(r io.ReaderAt, name string) error {
 	head := begins(r, known.Head)
 	if _, err := file.Text(head); err != nil {
@@ -41,8 +41,8 @@ func foreign(r io.ReaderAt, name string) error {
 	return &ForeignError{name, m}
 }
 
-// Foreign says what a file is that has one of the names of checkpoints and latents, and
-// another format than any of them; nil where that cannot be told.
+// Foreign says what a file is that is named like a checkpoint or latent but has another
+// format; nil if unknown.
 func Foreign(r io.ReaderAt, name string) error {
 	if m := known.ByStart(name, begins(r, known.Head), func() []byte { return begins(r, known.More) }); m != nil {
 		return m
@@ -50,7 +50,7 @@ func Foreign(r io.ReaderAt, name string) error {
 	return nil
 }
 
-// ForeignError says why a file holds no named tensors.
+// ForeignError says why a file contains no named tensors.
 type ForeignError struct {
 	File string
 	Err  error
@@ -59,8 +59,8 @@ type ForeignError struct {
 func (e *ForeignError) Error() string { return "format: " + quote.Text(e.File) + ": " + e.Err.Error() }
 func (e *ForeignError) Unwrap() error { return e.Err }
 
-// Placeholder says what a file is that has the name of a video or picture, and that a
-// server or Git has in its place, or that is a GGUF; nil for any other.
+// Placeholder says what a file is that is named like a video or picture, if a server or
+// Git put it in the file's place, or if it is a GGUF; nil for other files.
 func Placeholder(r io.ReaderAt, name string) error {
 	if m := known.Placeholder(name, begins(r, known.Head), func() []byte { return begins(r, known.More) }); m != nil {
 		return m
@@ -68,27 +68,27 @@ func Placeholder(r io.ReaderAt, name string) error {
 	return nil
 }
 
-// isText tells a text, such as "Entry not found": all of the bytes are printable.
+// isText recognises a text, such as "Entry not found": all bytes are printable.
 func isText(head []byte) bool {
-	const least = 8 // of fewer there is not even a length
+	const least = 8 // fewer bytes do not even hold a length
 	return len(head) >= least && !slices.ContainsFunc(head, func(c byte) bool { return (c < ' ' || c > '~') && !bytes.ContainsRune([]byte("\t\r\n"), rune(c)) })
 }
 
-// begins are the first n bytes at most, without a byte order mark and blanks before
+// begins returns at most the first n bytes, without a byte order mark or blanks before
 // them.
 func begins(r io.ReaderAt, n int) []byte {
 	head := make([]byte, n)
-	n, _ = r.ReadAt(head, 0) // what can't be read is told when it is opened
+	n, _ = r.ReadAt(head, 0) // opening the file reports a read error
 	return bytes.TrimLeft(bytes.TrimPrefix(head[:n], []byte(file.ByteOrderMark)), " \t\r\n")
 }
 
-// isIndex tells the index of a checkpoint in several files.
+// isIndex recognises the index of a checkpoint in several files.
 func isIndex(r io.ReaderAt) bool {
 	return isJSON(begins(r, known.Head)) && bytes.Contains(begins(r, known.More), []byte(shardIndex))
 }
 
-// isJSON tells a JSON object by how it begins. The length of a safetensors header may
-// have these bytes too, and has zeros behind them.
+// isJSON recognises a JSON object by its beginning. The length of a safetensors header
+// may have these bytes too, but with zeros after them.
 func isJSON(head []byte) bool {
 	return bytes.HasPrefix(head, []byte("{")) && bytes.IndexByte(head, 0) < 0
 }

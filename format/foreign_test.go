@@ -12,8 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What people have under a checkpoint's name and is none is said by name, with what to
-// do about it.
+// A file named like a checkpoint that is something else is identified, with advice.
 func TestForeign(t *testing.T) {
 	for text, want := range map[string]string{
 		"version https://git-lfs.github.com/spec/v1\noid sha256:20678548\nsize 501324814\n": "is a Git LFS pointer, which stands for the file",
@@ -46,7 +45,7 @@ func TestForeign(t *testing.T) {
 	require.ErrorContains(t, err, "i.json: is the index of a checkpoint in several files, which the program opens where they lie beside it")
 }
 
-// extent notes up to where it is read.
+// extent records how far it was read.
 type extent struct {
 	io.ReaderAt
 	end int64
@@ -57,14 +56,14 @@ func (e *extent) ReadAt(p []byte, offset int64) (int, error) {
 	return e.ReaderAt.ReadAt(p, offset)
 }
 
-// headed is a safetensors file of no tensors, whose header has length bytes.
+// headed returns a safetensors file without tensors, with a header of length bytes.
 func headed(length int) []byte {
 	head := append([]byte("{}"), bytes.Repeat([]byte(" "), length-2)...)
 	return append(binary.LittleEndian.AppendUint64(nil, uint64(length)), head...)
 }
 
-// What a file is takes 64 bytes of it, or its header, and 4096 of a JSON text. A
-// header whose length has the bytes of blanks and a brace is no such text.
+// Identifying a file reads 64 bytes of it, or its header, and 4096 of a JSON text. A
+// header whose length has the bytes of blanks and a brace is not such a text.
 func TestForeignReadsLittle(t *testing.T) {
 	for _, length := range []int{56, '{', 0x7b20, 0x7b0a, 0x7b09} {
 		file := headed(length)
@@ -75,7 +74,7 @@ func TestForeignReadsLittle(t *testing.T) {
 		require.NoError(t, err, "header of %#x bytes", length)
 		require.Empty(t, f.Names())
 	}
-	for text, end := range map[string]int64{"<html>": 64, "version https://git-lfs.github.com/spec/v1\n": 4096} { // a pointer has the size behind that
+	for text, end := range map[string]int64{"<html>": 64, "version https://git-lfs.github.com/spec/v1\n": 4096} { // a pointer continues with the size
 		r := &extent{ReaderAt: strings.NewReader(text + strings.Repeat(" ", 1<<20))}
 		require.Error(t, foreign(r, "m.safetensors"))
 		require.EqualValues(t, end, r.end, text)

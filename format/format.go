@@ -1,5 +1,15 @@
-// Package format opens files of named tensors, in whichever of its packages'
-// formats they are.
+// Package format opens files of named tensors in any format of its subpackages:
+// safetensors, torch's .pth, and a checkpoint in several files with its index.
+//
+//	f, err := format.Open("wan.safetensors")
+//	...
+//	defer f.Close()
+//	for _, name := range f.Names() {
+//		t, _ := f.Tensor(name)
+//		fmt.Println(name, t.DType, t.Shape)
+//	}
+//
+// Start at Open, or at Read for bytes that are not a file.
 package format
 
 import (
@@ -17,24 +27,24 @@ import (
 // File is an open file of named tensors. Its header is read and checked once,
 // when it is opened.
 type File interface {
-	// Name is the path or name the file was opened with.
+	// Name returns the path or name that the file was opened with.
 	Name() string
-	// Size is the length of the whole file in bytes.
+	// Size returns the length of the whole file in bytes.
 	Size() int64
 	// Names lists the tensors in the file's order.
 	Names() []string
 	// Tensor finds a tensor by name.
 	Tensor(name string) (safetensors.Tensor, bool)
-	// Metadata is a copy of what the file says besides, never nil.
+	// Metadata returns a copy of the file's other texts, never nil.
 	Metadata() map[string]string
-	// Close is idempotent; no tensor can be read after it.
+	// Close is idempotent; afterwards no tensor can be read.
 	Close() error
 }
 
-// Shapes are a file's tensors as package known reads them.
+// Shapes adapts a file's tensors to package known.
 type Shapes struct{ File }
 
-// Shape of a tensor, nil where there is none.
+// Shape returns a tensor's shape, nil if there is no such tensor.
 func (s Shapes) Shape(name string) []int {
 	t, _ := s.Tensor(name)
 	return t.Shape
@@ -43,8 +53,8 @@ func (s Shapes) Shape(name string) []int {
 // zipMagic begins a torch zip.
 const zipMagic = "PK\x03\x04"
 
-// Open opens a file of either format, told by how it begins, or the files that an
-// index beside them names.
+// Open opens a file in either format, which its first bytes identify, or the files that
+// an index names.
 func Open(path string) (File, error) {
 	f, size, err := file.Open(path)
 	if err != nil {
@@ -57,8 +67,8 @@ func Open(path string) (File, error) {
 	return openIndex(f, path)
 }
 
-// take opens f, which is open already and of one of the formats. It takes f over, and
-// closes it where it fails.
+// take opens f, an open file in one of the formats. It takes ownership of f, and closes
+// it if it fails.
 func take(f *os.File, size int64, path string) (File, error) {
 	if isTorch(f) {
 		return orCut(size, f.Name())(orNil(pth.Take(f, size)))
@@ -70,8 +80,8 @@ func take(f *os.File, size int64, path string) (File, error) {
 	return orCut(size, f.Name())(orNil(safetensors.Take(f, size)))
 }
 
-// Read is Open of the size bytes behind r; name stands for them in errors. r
-// stays in use until Close, and is not closed by it.
+// Read is Open for size bytes of r; name stands for them in errors. r stays in use until
+// Close, which does not close it.
 func Read(r io.ReaderAt, size int64, name string) (File, error) {
 	if isTorch(r) {
 		return orCut(size, name)(orNil(pth.Read(r, size, name)))
@@ -82,15 +92,15 @@ func Read(r io.ReaderAt, size int64, name string) (File, error) {
 	return orCut(size, name)(orNil(safetensors.Read(r, size, name)))
 }
 
-// isTorch tells a torch zip, and what torch saved before it made zips: package pth
-// says what to do about that.
+// isTorch recognises a torch zip, and files of older torch versions: package pth says
+// what to do about those.
 func isTorch(r io.ReaderAt) bool {
 	head := make([]byte, max(len(zipMagic), len(pth.LegacyMagic)))
-	n, _ := r.ReadAt(head, 0) // what can't be read is told when it is opened
+	n, _ := r.ReadAt(head, 0) // opening the file reports a read error
 	return bytes.HasPrefix(head[:n], []byte(zipMagic)) || bytes.HasPrefix(head[:n], []byte(pth.LegacyMagic))
 }
 
-// orNil keeps a failed open from being an interface that is not nil.
+// orNil returns a nil interface for a failed open.
 func orNil[F File](f F, err error) (File, error) {
 	if err != nil {
 		return nil, err
@@ -98,7 +108,7 @@ func orNil[F File](f F, err error) (File, error) {
 	return f, nil
 }
 
-// orCut has the error of a file that is cut short say how much of it is missing.
+// orCut adds to the error of a truncated file how many bytes are missing.
 func orCut(size int64, name string) func(File, error) (File, error) {
 	return func(f File, err error) (File, error) {
 		wants := int64(0)

@@ -11,7 +11,7 @@ import (
 	"tessera/format/safetensors"
 )
 
-// A file is read in the format that it begins in, whatever it is called.
+// The first bytes decide a file's format, not its name.
 func TestFormats(t *testing.T) {
 	for path, want := range map[string]File{
 		"pth/testdata/plain.pth":             &pth.File{},

@@ -23,30 +23,31 @@ import (
 )
 
 const (
-	maxIndex  = 100_000_000 // bytes, as of a safetensors header
-	maxShards = 1000        // which are open at once
+	maxIndex  = 100_000_000 // bytes, as for a safetensors header
+	maxShards = 1000        // open at once
 )
 
-// index is the JSON beside the files of a checkpoint, as huggingface_hub's
+// index is the JSON beside a checkpoint's files, as huggingface_hub's
 // split_torch_state_dict_into_shards describes it:
 //
 //	{"metadata": {"total_size": bytes of all tensors}, "weight_map": {tensor: file}}
 type index struct {
-	total  *float64 // metadata.total_size; some programs write it with a point
+	total  *float64 // metadata.total_size; some programs write it with a decimal point
 	shards []string // files, sorted
 	of     map[string][]string
 }
 
-// sharded is a checkpoint in several files as one. Tensors are read where they are.
+// sharded presents a checkpoint in several files as one file. It reads each tensor from
+// its shard.
 type sharded struct {
 	name    string
-	size    int64 // of the shards' files
+	size    int64 // of all shards
 	shards  []File
 	names   []string
 	holders map[string]File
 }
 
-// openIndex opens the shards that the index f names, which lie beside it.
+// openIndex opens the shards that the index f names, which must be beside it.
 func openIndex(f *os.File, path string) (File, error) {
 	bad := func(format string, args ...any) error {
 		return &ForeignError{path, fmt.Errorf(format, args...)}
@@ -97,7 +98,7 @@ func openIndex(f *os.File, path string) (File, error) {
 	return s, nil
 }
 
-// missing is the error of a shard that does not lie beside the index.
+// missing is the error of a shard that is not beside the index.
 func (x *index) missing(name string, err error) error {
 	all := ""
 	if x.total != nil {
@@ -110,7 +111,7 @@ func (x *index) missing(name string, err error) error {
 	}
 }
 
-// openShard opens one file of several.
+// openShard opens one shard.
 func openShard(path string) (File, error) {
 	f, size, err := file.Open(path)
 	if err != nil {
@@ -158,11 +159,10 @@ func readIndex(f io.Reader) (*index, error) {
 	return x, nil
 }
 
-// weightMap has the file of each tensor.
+// weightMap maps a tensor to its file.
 type weightMap map[string]string
 
-// UnmarshalJSON refuses a tensor that is there twice, of which encoding/json would
-// take the last.
+// UnmarshalJSON refuses a tensor that occurs twice; encoding/json would use the last one.
 func (m *weightMap) UnmarshalJSON(text []byte) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
@@ -178,7 +178,7 @@ func (m *weightMap) UnmarshalJSON(text []byte) error {
 		if err != nil {
 			return err
 		}
-		tensor := key.(string) // the decoder allows no other
+		tensor := key.(string) // the decoder allows only strings
 		name, ok := value.(string)
 		if !ok {
 			return fmt.Errorf("weight_map has no file's name for %s", quote.Name(tensor))
@@ -191,16 +191,16 @@ func (m *weightMap) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// Name is the index's path.
+// Name returns the index's path.
 func (s *sharded) Name() string { return s.name }
 
-// Size is that of the shards together.
+// Size returns the size of all shards.
 func (s *sharded) Size() int64 { return s.size }
 
 // Names lists the tensors that the index names, shard by shard.
 func (s *sharded) Names() []string { return slices.Clone(s.names) }
 
-// Tensor finds one in its shard.
+// Tensor finds a tensor in its shard.
 func (s *sharded) Tensor(name string) (safetensors.Tensor, bool) {
 	shard, ok := s.holders[name]
 	if !ok {
@@ -209,7 +209,7 @@ func (s *sharded) Tensor(name string) (safetensors.Tensor, bool) {
 	return shard.Tensor(name)
 }
 
-// Metadata is what the shards say besides; where they differ, the first counts.
+// Metadata merges the shards' metadata; if they differ, the first one counts.
 func (s *sharded) Metadata() map[string]string {
 	all := map[string]string{}
 	for _, shard := range slices.Backward(s.shards) {
@@ -227,8 +227,8 @@ func (s *sharded) Close() error {
 	return err
 }
 
-// Files are the paths of the files that the checkpoint at path is in: of an index
-// its shards and, last, itself. What can't be read as an index is a file of its own.
+// Files returns the paths of all files of the checkpoint at path: of an index its shards
+// and, last, the index itself. A file that cannot be read as an index is the only one.
 func Files(path string) []string {
 	f, _, err := file.Open(path)
 	if err != nil {
@@ -249,9 +249,10 @@ func Files(path string) []string {
 	return append(all, path)
 }
 
-// IndexOf is the index of the checkpoint that the file at path is one of n files of, by its
-// name: of model-00001-of-00003.safetensors, model.safetensors.index.json beside it. It is
-// "" for another name, or a checkpoint of one file. beside: the index is there.
+// IndexOf returns, from the name of a file that is one of a checkpoint's n files, the
+// name of their index: for model-00001-of-00003.safetensors it is
+// model.safetensors.index.json in the same folder. It is "" for other names, and for a
+// checkpoint of one file. beside reports whether the index exists.
 func IndexOf(path string) (index string, n int, beside bool) {
 	ending := filepath.Ext(path)
 	stem, of, ok := cutNumber(strings.TrimSuffix(path, ending), "-of-")
@@ -266,7 +267,7 @@ func IndexOf(path string) (index string, n int, beside bool) {
 	return index, of, err == nil
 }
 
-// cutNumber cuts a number of five digits, and what is in front of it, from the end of a name.
+// cutNumber cuts a number of five digits, and the text before it, from the end of a name.
 func cutNumber(name, before string) (rest string, n int, ok bool) {
 	at := len(name) - len("00001")
 	if at < 0 {
@@ -277,14 +278,14 @@ func cutNumber(name, before string) (rest string, n int, ok bool) {
 	return rest, n, ok && err == nil && n > 0
 }
 
-// Contents are the bytes of the checkpoint at path, which tell it from others: of an
-// index those of its shards, one behind the other.
+// Contents are the bytes that identify the checkpoint at path: of an index those of its
+// shards, concatenated.
 type Contents struct {
 	files []*os.File
-	ends  []int64 // where each ends
+	ends  []int64 // end of each
 }
 
-// ReadContents opens them. The caller closes them.
+// ReadContents opens the contents. The caller closes them.
 func ReadContents(path string) (*Contents, error) {
 	c := &Contents{}
 	paths := Files(path)
@@ -302,7 +303,7 @@ func ReadContents(path string) (*Contents, error) {
 	return c, nil
 }
 
-// Size is how many bytes there are.
+// Size returns the number of bytes.
 func (c *Contents) Size() int64 {
 	if len(c.ends) == 0 {
 		return 0

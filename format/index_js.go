@@ -5,7 +5,7 @@ import (
 	"os"
 )
 
-// A page has no folder that shards lie in.
+// A page has no folder with shards.
 
 func openIndex(_ *os.File, path string) (File, error) {
 	return nil, fmt.Errorf("format: %s: is an index", path)

@@ -18,8 +18,8 @@ import (
 	"tessera/format/safetensors"
 )
 
-// shards writes files of tensors of one F32 each, and the index of them with more in
-// its JSON, and returns its path.
+// shards writes files of tensors with one F32 each, and their index with additional JSON,
+// and returns the index's path.
 func shards(t *testing.T, files map[string]map[string]float32, text string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -52,7 +52,7 @@ var two = map[string]map[string]float32{
 
 const twoMap = `"weight_map": {"a": "model-00001-of-00002.safetensors", "b": "model-00002-of-00002.safetensors", "c": "model-00001-of-00002.safetensors"}`
 
-// The files that an index names are read as one, each tensor from its own.
+// The files of an index are read as one, each tensor from its file.
 func TestIndex(t *testing.T) {
 	for name, text := range map[string]string{
 		"as huggingface_hub writes it": `{"metadata": {"total_size": 12}, ` + twoMap + `}`,
@@ -93,7 +93,7 @@ func TestIndex(t *testing.T) {
 	}
 }
 
-// What an index can't be read as is said by name.
+// An invalid index is refused with the reason.
 func TestIndexRefused(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"metadata": {"total_size": 16}, ` + twoMap + `}`:                        "metadata total_size is 16 bytes, the tensors it names have 12",
@@ -129,7 +129,7 @@ func TestIndexRefused(t *testing.T) {
 	require.ErrorContains(t, err, "a folder, not a regular file: the checkpoint in it is "+path)
 }
 
-// A shard's name tells the index's.
+// IndexOf derives the index's name from a shard's.
 func TestIndexOf(t *testing.T) {
 	path := shards(t, two, "{"+twoMap+"}")
 	dir := filepath.Dir(path)
@@ -147,7 +147,7 @@ func TestIndexOf(t *testing.T) {
 	}
 }
 
-// The contents of an index are its shards', read across their ends.
+// The contents of an index are its shards', also across their boundaries.
 func TestContents(t *testing.T) {
 	path := shards(t, two, `{`+twoMap+`}`)
 	var want []byte
@@ -179,7 +179,7 @@ func TestContents(t *testing.T) {
 	require.Equal(t, []string{single}, Files(single))
 }
 
-// An index takes time and memory by its length.
+// Time and memory for an index depend on its length.
 func FuzzIndex(f *testing.F) {
 	f.Add(`{` + twoMap + `}`)
 	f.Add(`{"metadata": null, "weight_map": null}`)

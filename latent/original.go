@@ -5,39 +5,39 @@ import (
 	"strconv"
 )
 
-// Original is what a latent's metadata tells of the clip it was made of; zero
-// where it tells nothing.
+// Original is what a latent's metadata says about the clip it was made of; fields are
+// zero if it says nothing.
 type Original struct {
 	Frames, Height, Width int // before padding
 	FPS                   Rational
-	Aspect                Rational // of a pixel, width over height; zero where it is square
+	Aspect                Rational // of a pixel, width over height; zero if square
 	Scale                 string   // ScalePipeline or ScaleNone
-	// Images: the frames are images, of a batch or encoded one by one, and each
-	// is to be decoded by itself.
+	// Images means that the frames are images, from a batch or encoded one by one, and
+	// each is decoded separately.
 	Images bool
-	// ComfyUI: the latent was saved by ComfyUI, with no word on its scale. What
-	// its samples are is the model's affair: for most they are the VAE's own
-	// numbers, ScaleNone.
+	// ComfyUI means that ComfyUI saved the latent, which stores no scale. The model
+	// decides what its numbers are: for most models they are the VAE's own, ScaleNone.
 	ComfyUI bool
-	Packed  bool // Latent.Packed, with no word on its scale
-	// Trainer is the program whose cache it is, with no word on its scale; nil for none.
+	Packed  bool // Latent.Packed, if the file states no scale
+	// Trainer is the program whose cache it is, if the file states no scale; nil if none.
 	Trainer *Trainer
-	// Checkpoint is of the model that made it.
+	// Checkpoint describes the model that made it.
 	Checkpoint Checkpoint
 }
 
-// Checkpoint is what a latent keeps of the model that made it; zero where it is
-// not known.
+// Checkpoint is what a latent stores of the model that made it; zero if unknown.
 type Checkpoint struct {
 	Family string // of models, such as "wan2.1"
-	Model  string // by its own name: "Qwen-Image"
-	File   string // its name, without folders
+	Model  string // the model's name: "Qwen-Image"
+	File   string // without folders
 	Print  string // a fingerprint of the file
-	// Statistics is a fingerprint of those that scale its latents, "" for the published ones.
+	// Statistics is a fingerprint of the statistics that scale its latents, "" for the
+	// published ones.
 	Statistics string
 }
 
-// String is `"Wan 2.1" ("Wan2.1_VAE.pth")`: the words may be a stranger's.
+// String returns `"Wan 2.1" ("Wan2.1_VAE.pth")`, quoted because the names may come from a
+// stranger.
 func (c Checkpoint) String() string {
 	name := c.Model
 	if name == "" {
@@ -49,12 +49,12 @@ func (c Checkpoint) String() string {
 	return name
 }
 
-// fields are the keys that a checkpoint is kept under.
+// fields returns a checkpoint's fields by metadata key.
 func (c *Checkpoint) fields() map[string]*string {
 	return map[string]*string{MetaFamily: &c.Family, MetaModel: &c.Model, MetaFile: &c.File, MetaPrint: &c.Print, MetaStatistics: &c.Statistics}
 }
 
-// Meta is an original as metadata, without what is zero.
+// Meta returns an original as metadata, without zero fields.
 func (o Original) Meta(kind string) map[string]string {
 	m := map[string]string{MetaKind: kind}
 	for key, n := range map[string]int{MetaFrames: o.Frames, MetaHeight: o.Height, MetaWidth: o.Width} {
@@ -82,14 +82,14 @@ func (o Original) Meta(kind string) map[string]string {
 	return m
 }
 
-// Original reads the metadata. A latent cell has spatial pixels a side, to multiples of
-// grid pixels a clip was padded, and a latent frame after the first temporal frames, or one where it is an image;
-// of each cycle of latent frames, if that is not 0, the first stands for one. Clips are
-// padded to batches of latent frames, if that is not 0, and a multiple of batches has no
-// first frame by itself.
-// Sizes that the latent can't have been padded from are dropped, with a
-// warning, since a tool may have cut or resized the latent and kept the
-// metadata. Warnings and errors don't name the file: its reader does.
+// Original reads the metadata. A latent cell has spatial pixels along a side, and a clip
+// was padded to multiples of grid pixels. A latent frame after the first stands for
+// temporal frames, or for one if it is an image. If cycle is not 0, the first latent
+// frame of each cycle stands for one frame. If batch is not 0, clips are padded to
+// batches of latent frames, and in a multiple of batches no latent frame stands for a
+// single frame. Original drops sizes from which the latent cannot have been padded, with
+// a warning, because a tool may have cut or resized the latent and kept the metadata.
+// Warnings and errors do not contain the file's name: the reader adds it.
 func (l Latent) Original(spatial, grid, temporal, cycle, batch int) (o Original, warnings []string, err error) {
 	if kind := l.Meta[MetaKind]; kind != "" && kind != KindLatent && !l.Moments {
 		return o, nil, fmt.Errorf("holds %s, expected a latent", kind)
@@ -132,10 +132,10 @@ func (l Latent) Original(spatial, grid, temporal, cycle, batch int) (o Original,
 	return o, l.reconcile(spatial, grid, temporal, cycle, batch, &o), nil
 }
 
-// reconcile drops sizes that the latent can't have been padded from.
+// reconcile drops sizes from which the latent cannot have been padded.
 func (l Latent) reconcile(spatial, grid, temporal, cycle, batch int, o *Original) (warnings []string) {
 	frames, height, width := 1+(l.Frames-1)*temporal, l.Height*spatial, l.Width*spatial
-	if cycle > 0 { // the first of each stands for one frame
+	if cycle > 0 { // the first latent frame of each cycle stands for one frame
 		frames -= (l.Frames - 1) / cycle * (temporal - 1)
 		temporal = 1 + (cycle-1)*temporal
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What an encode writes is what a decode finds.
+// Decoding reads what encoding writes.
 func TestOriginal(t *testing.T) {
 	for name, want := range map[string]Original{
 		"nothing": {},
@@ -22,7 +22,7 @@ func TestOriginal(t *testing.T) {
 	}
 }
 
-// ComfyUI's mark counts where the metadata has no scale.
+// ComfyUI's mark applies if the metadata has no scale.
 func TestComfyUI(t *testing.T) {
 	l := Latent{Channels: 4, Frames: 1, Height: 2, Width: 3, ComfyUI: true}
 	o, _, err := l.Original(8, 8, 4, 0, 0)
@@ -34,7 +34,7 @@ func TestComfyUI(t *testing.T) {
 	assert.False(t, o.ComfyUI)
 }
 
-// Sizes that the latent can't have been padded from are dropped.
+// Sizes from which the latent cannot have been padded are dropped.
 func TestForeignSizes(t *testing.T) {
 	for name, c := range map[string]struct {
 		was  Original
@@ -70,7 +70,7 @@ func TestBadMetadata(t *testing.T) {
 	}
 }
 
-// Of each cycle of five latent frames the first stands for one frame.
+// The first latent frame of each cycle of five stands for one frame.
 func TestOriginalOfCycles(t *testing.T) {
 	for n, fits := range map[int]bool{21: false, 22: false, 23: true, 39: true, 40: false} {
 		l := Latent{Channels: 4, Frames: 12, Height: 2, Width: 3, Meta: Original{Frames: n}.Meta(KindLatent)}
@@ -80,8 +80,8 @@ func TestOriginalOfCycles(t *testing.T) {
 	}
 }
 
-// An even number of latent frames stands for four frames each, of an odd one the first
-// stands for one, and a clip is padded to eight frames, or to nine.
+// In an even number of latent frames each stands for four frames, in an odd number the
+// first stands for one; a clip is padded to a multiple of eight frames, or one more.
 func TestOriginalOfBatches(t *testing.T) {
 	for latents, all := range map[int]int{1: 1, 2: 8, 3: 9, 4: 16, 5: 17} {
 		for n, fits := range map[int]bool{all + 1: false, all: true, max(1, all-7): true, all - 8: false} {

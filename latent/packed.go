@@ -1,7 +1,7 @@
 package latent
 
-// Unpacked puts the values of packed pictures, [N,h/2,w/2,C,2,2], where [N,C,h,w]
-// has them. Height and width are even.
+// Unpacked reorders the values of packed pictures, [N,h/2,w/2,C,2,2], to [N,C,h,w].
+// Height and width are even.
 func Unpacked(data []float32, channels, height, width int) []float32 {
 	out := make([]float32, len(data))
 	i := 0
@@ -19,9 +19,9 @@ func Unpacked(data []float32, channels, height, width int) []float32 {
 	return out
 }
 
-// Unpack is a latent [4C,L,h/2,w/2], whose channels hold squares of 2x2 cells, as
+// Unpack converts a latent [4C,L,h/2,w/2], whose channels hold squares of 2x2 cells, to
 // [C,L,h,w]: channel 4c+2y+x is row y, column x of the squares of channel c. Without data
-// it is the shape alone.
+// it converts the shape only.
 func (l Latent) Unpack() Latent {
 	p := l
 	p.Channels, p.Height, p.Width, p.Packed = l.Channels/4, 2*l.Height, 2*l.Width, true
@@ -37,8 +37,8 @@ func (l Latent) Pack() Latent {
 	return p
 }
 
-// moved is data with each value in the place that way says, of its places in the whole
-// latent and in the packed one.
+// moved copies each value of data to the position that way returns, from its positions in
+// the whole and the packed latent.
 func moved(whole Latent, data []float32, way func(whole, packed int) (to, from int)) []float32 {
 	if data == nil {
 		return nil

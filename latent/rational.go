@@ -14,7 +14,7 @@ type Rational struct{ Num, Den int }
 // Known reports whether r is a usable rate.
 func (r Rational) Known() bool { return r.Num > 0 && r.Den > 0 }
 
-// Float is the rate in frames per second, 0 when unknown.
+// Float returns the rate in frames per second, 0 if unknown.
 func (r Rational) Float() float64 {
 	if !r.Known() {
 		return 0
@@ -22,7 +22,7 @@ func (r Rational) Float() float64 {
 	return float64(r.Num) / float64(r.Den)
 }
 
-// String is "30000/1001", "25" or, when unknown, "".
+// String returns "30000/1001", "25" or, if unknown, "".
 func (r Rational) String() string {
 	switch {
 	case !r.Known():
@@ -33,8 +33,8 @@ func (r Rational) String() string {
 	return fmt.Sprintf("%d/%d", r.Num, r.Den)
 }
 
-// ParseRational reads "25", "30000/1001", "30000:1001" or "23.976", in lowest
-// terms. A decimal within 0.001 of N·1000/1001 is taken as that. What is no
+// ParseRational reads "25", "30000/1001", "30000:1001" or "23.976", and returns lowest
+// terms. A decimal within 0.001 of N·1000/1001 becomes that fraction. Anything but a
 // positive number is an error.
 func ParseRational(s string) (Rational, error) {
 	bad := fmt.Errorf("frame rate %.80q, expected a number or a fraction such as 30000/1001", s)

@@ -20,7 +20,7 @@ import (
 	"tessera/latent"
 )
 
-// alphaFrame is testFrame with an alpha that reaches both ends.
+// alphaFrame returns testFrame with an alpha that covers the full range.
 func alphaFrame(t, height, width int) []float32 {
 	rgb := testFrame(t, height, width)
 	frame := make([]float32, height*width*4)
@@ -31,7 +31,7 @@ func alphaFrame(t, height, width int) []float32 {
 	return frame
 }
 
-// withAlpha is a frame [H,W,3] as an opaque one [H,W,4].
+// withAlpha returns a frame [H,W,3] as an opaque one [H,W,4].
 func withAlpha(rgb []float32) []float32 {
 	var out []float32
 	for i := 0; i < len(rgb); i += 3 {
@@ -40,7 +40,7 @@ func withAlpha(rgb []float32) []float32 {
 	return out
 }
 
-// colours is a frame [H,W,4] without its alpha.
+// colours returns a frame [H,W,4] without its alpha.
 func colours(rgba []float32) []float32 {
 	var out []float32
 	for i := 0; i < len(rgba); i += 4 {
@@ -49,7 +49,7 @@ func colours(rgba []float32) []float32 {
 	return out
 }
 
-// readAlpha opens path and reads frame i, for so many channels.
+// readAlpha opens path and reads frame i with the given channels.
 func readAlpha(t *testing.T, path string, channels, i int) []float32 {
 	t.Helper()
 	clip, err := Open(context.Background(), path, channels)
@@ -102,9 +102,9 @@ func TestAlphaRoundTrip(t *testing.T) {
 	}
 }
 
-// TestStraightAlpha writes every colour under every alpha: nothing is
-// multiplied by alpha and divided again, so all come back, also under alpha 0.
-// ffmpeg reads the same from the file.
+// TestStraightAlpha writes every colour with every alpha. No colour is multiplied by
+// alpha and divided again, so all come back, also with alpha 0. ffmpeg reads the same
+// colours from the file.
 func TestStraightAlpha(t *testing.T) {
 	const side = 256
 	pix := make([]byte, side*side*4)
@@ -137,8 +137,8 @@ func TestStraightAlpha(t *testing.T) {
 	}
 }
 
-// TestAlphaOutputIsRGBA: every frame of 4 channels is written as RGBA, of one
-// kind also where it is opaque all over.
+// TestAlphaOutputIsRGBA: every frame of 4 channels is written as RGBA, even if it is
+// opaque.
 func TestAlphaOutputIsRGBA(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "layers")
 	writeAlpha(t, dir, withAlpha(testFrame(0, 6, 4)), alphaFrame(1, 6, 4))
@@ -149,8 +149,8 @@ func TestAlphaOutputIsRGBA(t *testing.T) {
 	}
 }
 
-// pngFile is a PNG of one row, put together by hand. samples are the row's
-// bytes; the chunks PLTE and tRNS are left out where empty.
+// pngFile assembles a PNG of one row. samples are the row's bytes; empty chunks PLTE and
+// tRNS are omitted.
 func pngFile(width int, depth, colour byte, samples, plte, trns []byte) []byte {
 	out := []byte("\x89PNG\r\n\x1a\n")
 	chunk := func(name string, data []byte) {
@@ -177,8 +177,8 @@ func pngFile(width int, depth, colour byte, samples, plte, trns []byte) []byte {
 	return out
 }
 
-// TestPNGAlphaKinds reads each kind of PNG with and without transparency. The
-// PNG specification, section 12.1 and on, says what each means.
+// TestPNGAlphaKinds reads each kind of PNG with and without transparency. The PNG
+// specification, section 12.1 and following, defines each.
 func TestPNGAlphaKinds(t *testing.T) {
 	const off, on = 0, 1
 	gray, rgb, indexed, grayAlpha, rgba := byte(0), byte(2), byte(3), byte(4), byte(6)
@@ -234,8 +234,8 @@ func TestPNGAlphaKinds(t *testing.T) {
 	}
 }
 
-// TestOpaqueWithoutAlpha: what has no alpha reads as 4 channels with the same
-// colours, opaque.
+// TestOpaqueWithoutAlpha: a picture without alpha reads as 4 channels with equal colours,
+// opaque.
 func TestOpaqueWithoutAlpha(t *testing.T) {
 	for _, name := range []string{"one.png", "folder", "x.y4m", "x.npy", "x.safetensors", "x.mp4", "x.webm"} {
 		skipWithoutFFmpeg(t, name)
@@ -247,8 +247,8 @@ func TestOpaqueWithoutAlpha(t *testing.T) {
 	}
 }
 
-// TestOverBlack: formats without transparency have frames that are blended with black,
-// which is said.
+// TestOverBlack: for formats without transparency, frames are blended with black, with a
+// warning.
 func TestOverBlack(t *testing.T) {
 	frame := alphaFrame(0, 6, 10)
 	var want []float32
@@ -283,7 +283,7 @@ func TestOverBlack(t *testing.T) {
 	}
 }
 
-// TestAlphaWebP: WebP keeps alpha, and every colour that can be seen.
+// TestAlphaWebP: WebP keeps alpha, and every visible colour.
 func TestAlphaWebP(t *testing.T) {
 	needFFmpeg(t)
 	path := filepath.Join(t.TempDir(), "x.webp")
@@ -315,7 +315,7 @@ func TestAlphaFormats(t *testing.T) {
 	only(t, dir, "five.npy")
 }
 
-// TestAlphaNotFinite: a NaN in alpha is no better than one in a colour.
+// TestAlphaNotFinite: NaN in alpha is refused like NaN in a colour.
 func TestAlphaNotFinite(t *testing.T) {
 	dir := t.TempDir()
 	s, err := Create(context.Background(), filepath.Join(dir, "x.png"), Format{Height: 2, Width: 3, Frames: 1, Channels: 4})
@@ -332,7 +332,7 @@ func TestAlphaNotFinite(t *testing.T) {
 	require.ErrorContains(t, clip.ReadFrame(0, make([]float32, 24)), "channel 3, row 0, column 1 is NaN")
 }
 
-// TestLatentIsNoVideo: with 4 channels a latent might pass for a video.
+// TestLatentIsNoVideo: a latent of 4 channels is not read as a video.
 func TestLatentIsNoVideo(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "z.safetensors")
 	for _, meta := range []map[string]string{nil, latent.Original{}.Meta(latent.KindMoments)} {

@@ -14,39 +14,38 @@ import (
 	"tessera/latent"
 )
 
-// animation is a PNG or WebP file of several pictures, each of which is drawn on the
-// ones before it.
+// animation is a PNG or WebP file of several pictures, each drawn over the previous ones.
 type animation struct {
 	path          string
 	file          *os.File
 	format        pictureFormat
-	height, width int // of the canvas, as it is stored
+	height, width int // of the canvas, as stored
 	parts         []animationPart
 
-	canvas []float32 // [H,W,4], as frame next-1 is shown
-	before []float32 // what lay under that frame, where it is taken away again
+	canvas []float32 // [H,W,4], showing frame next-1
+	before []float32 // canvas under that frame, if it will be restored
 	next   int
 }
 
-// animationPart is a picture of an animation.
+// animationPart is one picture of an animation.
 type animationPart struct {
 	at      image.Rectangle
-	seconds float64                   // that it is shown
-	over    bool                      // it is blended with what is there, else takes its place
-	after   disposal                  // of it, before the next
-	data    func() (io.Reader, error) // a file of its own, in the same format
+	seconds float64                   // how long it is shown
+	over    bool                      // blend it with the canvas; otherwise it replaces its area
+	after   disposal                  // what happens to it before the next picture
+	data    func() (io.Reader, error) // returns the picture as a separate file, in the same format
 }
 
-// disposal is what becomes of a picture before the next is drawn.
+// disposal is what happens to a picture before the next one is drawn.
 type disposal uint8
 
 const (
 	stays disposal = iota
 	cleared
-	undone // what was there before comes back
+	undone // the canvas before it is restored
 )
 
-// openAnimation opens a file that says it is animated.
+// openAnimation opens a file whose header says that it is animated.
 func openAnimation(path string, h pictureHeader, o OpenOptions) (*animation, error) {
 	f, format, err := openPicture(path)
 	if err != nil {
@@ -91,7 +90,7 @@ func (a *animation) index(o OpenOptions) error {
 	return nil
 }
 
-// blank is a transparent canvas.
+// blank returns a transparent canvas.
 func (a *animation) blank() []float32 {
 	canvas := make([]float32, a.height*a.width*4)
 	for i := range canvas {
@@ -100,7 +99,7 @@ func (a *animation) blank() []float32 {
 	return canvas
 }
 
-// frame is the canvas, [H,W,4], as frame t is shown.
+// frame returns the canvas, [H,W,4], that shows frame t.
 func (a *animation) frame(t int) ([]float32, error) {
 	if a.canvas == nil || t < a.next-1 {
 		a.canvas, a.next = a.blank(), 0
@@ -117,7 +116,7 @@ func (a *animation) frame(t int) ([]float32, error) {
 	return a.canvas, nil
 }
 
-// rows calls do for each row of a part, with its place on the canvas.
+// rows calls do for each row of a part, with its position on the canvas.
 func (a *animation) rows(p animationPart, do func(y int, row []float32)) {
 	for y := range p.at.Dy() {
 		do(y, a.canvas[((p.at.Min.Y+y)*a.width+p.at.Min.X)*4:][:4*p.at.Dx()])
@@ -169,7 +168,7 @@ func (a *animation) draw(p animationPart) error {
 	return nil
 }
 
-// blend puts a row of pixels over another, alpha straight in both.
+// blend draws a row of pixels over another; both have straight alpha.
 func blend(dst, src []float32) {
 	for i := 0; i < len(src); i += 4 {
 		over, under := (src[i+3]+1)/2, (dst[i+3]+1)/2
@@ -184,8 +183,8 @@ func blend(dst, src []float32) {
 	}
 }
 
-// rate is the one with which all pictures take as long as in the file, with what is to
-// be said of times that differ.
+// rate returns the frame rate that keeps the file's total duration, and a remark if
+// pictures have different durations.
 func (a *animation) rate() (latent.Rational, string) {
 	n := len(a.parts)
 	if n < 2 {
@@ -196,12 +195,12 @@ func (a *animation) rate() (latent.Rational, string) {
 		times[i] = length
 		length += p.seconds
 	}
-	const rounded = 0.0005 // seconds, as times of WebP are
+	const rounded = 0.0005 // seconds; WebP rounds its times
 	rate := simplest(float64(n)/(length+rounded), float64(n)/max(length-rounded, length/2))
 	return rate, unevenText(times, rate)
 }
 
-// opaque tells whether no pixel of a canvas is transparent.
+// opaque reports whether a canvas has no transparent pixel.
 func opaque(canvas []float32) bool {
 	for i := 3; i < len(canvas); i += 4 {
 		if canvas[i] < 1 {

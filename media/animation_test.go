@@ -21,8 +21,8 @@ import (
 	"tessera/latent"
 )
 
-// TestAnimations compares with the frames that ffmpeg made a file of; it writes what
-// differs from one to the next. Our reading needs no ffmpeg.
+// TestAnimations compares with the frames from which ffmpeg made a file; ffmpeg writes
+// the differences between frames. This package reads the file without ffmpeg.
 func TestAnimations(t *testing.T) {
 	needFFmpeg(t)
 	dir := t.TempDir()
@@ -64,8 +64,8 @@ func TestAnimations(t *testing.T) {
 	}
 }
 
-// TestAnimationsOfOthers reads files that other programs made, and compares one with
-// what ffmpeg reads of it.
+// TestAnimationsOfOthers reads files of other programs, and compares one with ffmpeg's
+// reading.
 func TestAnimationsOfOthers(t *testing.T) {
 	f := Format{Height: 48, Width: 64, Frames: 9, FPS: latent.Rational{Num: 10, Den: 1}}
 	for _, name := range []string{"animated-9frames.png", "animated-9frames.webp"} {
@@ -90,7 +90,7 @@ func TestAnimationsOfOthers(t *testing.T) {
 	}
 }
 
-// apngFrame is a picture of an animation that is made here: its place, time in
+// apngFrame is a picture of an animation that a test makes: its position, time in
 // milliseconds, disposal, blending, and pixels in rows.
 type apngFrame struct {
 	x, y, w, h, ms int
@@ -98,7 +98,8 @@ type apngFrame struct {
 	pixels         []color.NRGBA
 }
 
-// apng is a file of them. hidden puts a picture before them that is none of theirs.
+// apng returns a file of these frames. hidden adds a picture before them that is not part
+// of the animation.
 func apng(t *testing.T, width, height int, hidden bool, frames ...apngFrame) []byte {
 	t.Helper()
 	idat := func(f apngFrame) []byte {
@@ -107,7 +108,7 @@ func apng(t *testing.T, width, height int, hidden bool, frames ...apngFrame) []b
 			img.SetNRGBA(i%f.w, i/f.w, p)
 		}
 		var b bytes.Buffer
-		// One transparent pixel has the encoder keep RGBA, which all pictures then are.
+		// One transparent pixel makes the encoder keep RGBA for all pictures.
 		require.NoError(t, png.Encode(&b, img))
 		require.EqualValues(t, 6, b.Bytes()[25], "kind of colours")
 		at := bytes.Index(b.Bytes(), []byte("IDAT"))
@@ -136,8 +137,8 @@ func apng(t *testing.T, width, height int, hidden bool, frames ...apngFrame) []b
 	return appendChunk(out, "IEND", nil)
 }
 
-// TestAnimationRules: pictures that are blended, replaced, taken away again and put
-// beside a hidden one, with results that are worked out by hand.
+// TestAnimationRules: pictures that are blended, replaced, restored and put beside a
+// hidden one, with results computed by hand.
 func TestAnimationRules(t *testing.T) {
 	red, green, blue := color.NRGBA{255, 0, 0, 255}, color.NRGBA{0, 255, 0, 255}, color.NRGBA{0, 0, 255, 102}
 	clear, faint := color.NRGBA{}, color.NRGBA{255, 255, 0, 51}
@@ -148,7 +149,7 @@ func TestAnimationRules(t *testing.T) {
 			apngFrame{1, 0, 2, 1, 100, 2, 1, []color.NRGBA{blue, blue}},   // over green, and over clear; undone
 			apngFrame{0, 0, 2, 1, 100, 1, 0, []color.NRGBA{faint, clear}}, // in place of red and green; cleared
 			apngFrame{2, 0, 1, 1, 300, 0, 1, []color.NRGBA{faint}},
-			apngFrame{2, 0, 1, 1, 300, 0, 1, []color.NRGBA{faint}}, // over the same: alpha 0.2 + 0.2 * 0.8
+			apngFrame{2, 0, 1, 1, 300, 0, 1, []color.NRGBA{faint}}, // over an equal colour: alpha 0.2 + 0.2 * 0.8
 		), 0o666))
 		clip, err := Open(context.Background(), path, 4)
 		require.NoError(t, err)
@@ -177,8 +178,8 @@ func TestAnimationRules(t *testing.T) {
 	}
 }
 
-// TestAnimationRate: rates that WebP has only rounded, and the quickest that PNG can ask
-// for.
+// TestAnimationRate: rates that WebP stores only rounded, and the fastest rate that PNG
+// can state.
 func TestAnimationRate(t *testing.T) {
 	rate := func(seconds ...float64) latent.Rational {
 		a := &animation{}
@@ -194,7 +195,7 @@ func TestAnimationRate(t *testing.T) {
 	assert.True(t, rate(1.0/65535, 1.0/65535).Known())
 }
 
-// TestDamagedAnimations: what is cut short, empty or beyond the canvas.
+// TestDamagedAnimations: truncated and empty files, and pictures beyond the canvas.
 func TestDamagedAnimations(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name string, data []byte) string {

@@ -11,17 +11,17 @@ import (
 	"io"
 )
 
-// A file may have many small parts; these bound what is kept of them.
+// A file may have many small parts; these limit how many are stored.
 const (
 	maxAnimation = 1 << 20 // parts
-	maxChunks    = 1 << 28 // bytes of a picture in PNG, which is read at once
+	maxChunks    = 1 << 28 // bytes of a PNG picture, which is read at once
 )
 
-// defaultSeconds is how long a picture is shown that says 0, as browsers have it.
+// defaultSeconds is how long a picture with duration 0 is shown, as in browsers.
 const defaultSeconds = 0.1
 
-// walk calls do for each part of a file of size bytes, with where its data lies. It ends
-// behind the one called last, and with a damagedError where the file ends before.
+// walk calls do for each part of a file of size bytes, with the position of its data. It
+// ends after the part called last. If the file ends earlier, it returns a damagedError.
 func (p pictureParts) walk(r io.ReaderAt, size int64, last string, do func(name string, at, length int64) error) error {
 	head := make([]byte, p.head)
 	at := p.first
@@ -44,8 +44,8 @@ func (p pictureParts) walk(r io.ReaderAt, size int64, last string, do func(name 
 	return fmt.Errorf("has more than %d parts", maxAnimation)
 }
 
-// webpAnimated is a WebP file's word for being animated, as pngAnimated is PNG's. Both
-// are false of files that have one picture.
+// webpAnimated reports whether a WebP file says that it is animated, pngAnimated whether
+// a PNG does. A file of one picture does not.
 func webpAnimated(r io.ReadSeeker) bool {
 	head := webpParts.find(r, "VP8X", "")
 	return len(head) > 0 && head[0]&0x02 != 0
@@ -56,7 +56,7 @@ func pngAnimated(r io.ReadSeeker) bool {
 	return len(control) >= 4 && binary.BigEndian.Uint32(control) > 1
 }
 
-// webpAnimation reads where the pictures of an animated WebP file are.
+// webpAnimation finds the pictures of an animated WebP file.
 func webpAnimation(r io.ReaderAt, size int64) (parts []animationPart, err error) {
 	var riff [8]byte
 	if _, err := r.ReadAt(riff[:], 0); err != nil {
@@ -67,7 +67,7 @@ func webpAnimation(r io.ReaderAt, size int64) (parts []animationPart, err error)
 		if name != "ANMF" {
 			return nil
 		}
-		head := make([]byte, 20) // of the picture, and the name of its first part
+		head := make([]byte, 20) // of the picture, with the name of its first part
 		if _, err := r.ReadAt(head, at); err != nil || length < 24 {
 			return fmt.Errorf("picture %d of its animation has %d bytes, expected 24 at least", len(parts), length)
 		}
@@ -98,13 +98,13 @@ func webpAnimation(r io.ReaderAt, size int64) (parts []animationPart, err error)
 	return parts, err
 }
 
-// pngAnimation reads where the pictures of an animated PNG file are. The picture that
-// programs show that know nothing of animation need not be one of them.
+// pngAnimation finds the pictures of an animated PNG file. The picture for programs
+// without animation need not be one of them.
 func pngAnimation(r io.ReaderAt, size int64) (parts []animationPart, err error) {
 	var header []byte // IHDR's data
 	var shared []byte // chunks that belong to all pictures
 	type chunk struct{ at, length int64 }
-	var pieces [][]chunk // of each picture
+	var pieces [][]chunk // per picture
 	chunkAt := func(at, length int64) ([]byte, error) {
 		data := make([]byte, length)
 		_, err := r.ReadAt(data, at)
@@ -160,16 +160,16 @@ func pngAnimation(r io.ReaderAt, size int64) (parts []animationPart, err error) 
 			return bytes.NewReader(appendChunk(alone, "IEND", nil)), nil
 		}
 	}
-	if n := len(parts); err != nil && n > 0 { // it may end within the last one's data
+	if n := len(parts); err != nil && n > 0 { // the file may end within the last picture's data
 		parts = parts[:n-1]
 	}
 	return parts, err
 }
 
-// pngPart reads a picture's head, but for its data.
+// pngPart reads a picture's header, without its data.
 func pngPart(head []byte) animationPart {
 	be := binary.BigEndian
-	const most = 1 << 30 // no side is as long
+	const most = 1 << 30 // every side is shorter
 	w, h := int(min(be.Uint32(head[4:]), most)), int(min(be.Uint32(head[8:]), most))
 	x, y := int(min(be.Uint32(head[12:]), most)), int(min(be.Uint32(head[16:]), most))
 	p := animationPart{at: image.Rect(x, y, x+w, y+h), over: head[25] == 1}
@@ -190,7 +190,7 @@ func pngPart(head []byte) animationPart {
 	return p
 }
 
-// appendChunk appends one of PNG.
+// appendChunk appends a PNG chunk.
 func appendChunk(b []byte, name string, data []byte) []byte {
 	b = binary.BigEndian.AppendUint32(b, uint32(len(data)))
 	from := len(b)

@@ -19,24 +19,24 @@ import (
 // framesKey names the tensor of a .safetensors video.
 const framesKey = "frames"
 
-// array is the one tensor of interest in an open .npy or safetensors file.
+// array is the tensor in use of an open .npy or safetensors file.
 type array struct {
 	name  string // tensor name, empty for .npy
-	note  string // why it is that one, where there are others
+	note  string // why this tensor was picked among several
 	shape []int
 	meta  map[string]string // nil for .npy
-	comfy bool              // bears ComfyUI's version mark
-	batch bool              // its first dimension is a batch, as ComfyUI's always is
-	// trainer is the program whose cache the file is, nil for none.
+	comfy bool              // the file has ComfyUI's version mark
+	batch bool              // the first dimension is a batch, as always in ComfyUI's files
+	// trainer is the program whose cache the file is, nil if none.
 	trainer *latent.Trainer
-	codes   string // the type of 8-bit pixels, which are read as -1 to 1; "" of floats
+	codes   string // type of 8-bit pixels, which are read as -1 to 1; "" for floats
 	// readF32 fills dst with the elements from start on, row-major.
 	readF32 func(dst []float32, start int) error
 	close   func() error
 }
 
-// picker picks one of a file's tensors, or of the arrays of a .npz: the one of key, if
-// that is there, else the first of keys that is there, or else the only one.
+// picker picks one tensor of a file, or one array of a .npz: key if it exists, else the
+// first existing one of keys, else the only one.
 type picker struct {
 	key  string
 	keys []string
@@ -49,20 +49,21 @@ func latentPicker(key string) picker {
 }
 
 // cacheKey begins the names of latents in the caches of musubi-tuner and sd-scripts,
-// whose sizes follow; oneTrainerKey is the name in OneTrainer's.
+// followed by their sizes. oneTrainerKey is the name in OneTrainer's.
 const (
 	cacheKey      = "latents"
 	oneTrainerKey = "latent_image"
 )
 
-// sized is whether a name is that of a key and then a size: latents_3x6x8_bfloat16.
+// sized reports whether a name is a key followed by a size: latents_3x6x8_bfloat16.
 func (p picker) sized(name, key string) bool {
 	rest, ok := strings.CutPrefix(name, key+"_")
 	return ok && rest != "" && rest[0] >= '0' && rest[0] <= '9'
 }
 
-// pick picks among names, of which those that are not empty are filled, and may say
-// which. Empty tensors, such as ComfyUI's version mark, don't count but by their names.
+// pick picks among names, and may return a note about the choice. filled are the names of
+// tensors that are not empty. Of empty tensors, such as ComfyUI's version mark, only the
+// names count.
 func (p picker) pick(kind string, names, filled []string) (name, note string, err error) {
 	keys, prefix := p.keys, cacheKey
 	if p.key != "" {
@@ -92,7 +93,7 @@ func (p picker) pick(kind string, names, filled []string) (name, note string, er
 	return "", "", several(found, fmt.Errorf("%d %s%s, expected one named %s, or only one", len(filled), kind, listed(filled), strings.Join(keys, ", ")))
 }
 
-// openArray opens the file and picks its tensor; .npy has one. Errors don't name the
+// openArray opens the file and picks its tensor; .npy has one. Errors do not contain the
 // path.
 func openArray(path string, pick picker) (*array, error) {
 	switch extension(path) {
@@ -106,7 +107,7 @@ func openArray(path string, pick picker) (*array, error) {
 	return orShard(a, err, path, pick, nil, 0)
 }
 
-// readArray is openArray of the size bytes behind r; name tells the format.
+// readArray is openArray for size bytes of r; name gives the format.
 func readArray(r io.ReaderAt, size int64, name string, pick picker) (*array, error) {
 	switch extension(name) {
 	case ".npy":
@@ -123,7 +124,8 @@ func readArray(r io.ReaderAt, size int64, name string, pick picker) (*array, err
 	return orShard(a, err, name, pick, r, size)
 }
 
-// pickArray takes over file, of whose opening err came.
+// pickArray picks file's tensor and takes ownership of file. err is the error of opening
+// it.
 func pickArray(file format.File, err error, pick picker) (*array, error) {
 	if err != nil {
 		return nil, ownWords(err)
@@ -136,9 +138,9 @@ func pickArray(file format.File, err error, pick picker) (*array, error) {
 	return a, nil
 }
 
-// ownWords is an error of a format without the name of the file.
+// ownWords removes the file's name from an error of package format.
 func ownWords(err error) error {
-	if ferr, ok := errors.AsType[*format.ForeignError](err); ok { // of an index it has the name of a shard
+	if ferr, ok := errors.AsType[*format.ForeignError](err); ok { // for an index it has the name of a shard
 		return ferr.Err
 	}
 	if ferr, ok := errors.AsType[*safetensors.FormatError](err); ok {
@@ -150,14 +152,14 @@ func ownWords(err error) error {
 	return err
 }
 
-// model is what a file is that has the tensors of a model, nil for any other.
+// model identifies a file that has the tensors of a model; nil for other files.
 func model(f format.File) *known.Mistake {
 	if k, tensor := known.ByTensors(format.Shapes{File: f}, ""); tensor != "" {
 		m := k.Mistake("a latent or video", quote.Text(tensor))
 		m.Do = "give the latent or video as the input"
 		return m
 	}
-	const least = 4 // weights, which no trainer keeps beside a latent
+	const least = 4 // number of weights; no trainer stores so many beside a latent
 	n := 0
 	for _, name := range f.Names() {
 		if strings.HasSuffix(name, ".weight") {
@@ -173,7 +175,7 @@ func model(f format.File) *known.Mistake {
 	}
 }
 
-// tensorArray takes file over, but for an error.
+// tensorArray picks file's tensor and, if that succeeds, takes ownership of file.
 func tensorArray(file format.File, pick picker) (*array, error) {
 	var filled []string
 	for _, name := range file.Names() {
@@ -218,7 +220,7 @@ func openNPYArray(path string) (*array, error) {
 	return npy.array(f.Close), nil
 }
 
-// array is f's, which close closes.
+// array returns the file's array; close closes the file.
 func (f *npyFile) array(close func() error) *array {
 	a := &array{shape: f.shape, readF32: f.ReadF32, close: close}
 	if f.dtype.size == 1 {
@@ -227,7 +229,7 @@ func (f *npyFile) array(close func() error) *array {
 	return a
 }
 
-// listed is " (a, b, c ...)", nothing for none.
+// listed returns " (a, b, c ...)", "" for an empty list.
 func listed(names []string) string {
 	if len(names) == 0 {
 		return ""
@@ -236,26 +238,26 @@ func listed(names []string) string {
 }
 
 // floatsClip is a clip of floats or 8-bit pixels in a .npy, safetensors or torch file:
-// [C,T,H,W], [T,C,H,W] or [T,H,W,C], with 1 before them or not, or a single frame
-// [C,H,W] or [H,W,C]. C is 3 or the channels asked for.
+// [C,T,H,W], [T,C,H,W] or [T,H,W,C], optionally with leading 1s, or a single frame
+// [C,H,W] or [H,W,C]. C is 3 or the requested channels.
 type floatsClip struct {
 	path                  string
 	array                 *array
-	channels              int    // of a frame
-	stored                int    // of the file
-	order                 string // of its dimensions, as --layout has it
-	note                  string // how its shape is read, where that is not the usual way
+	channels              int    // of a returned frame
+	stored                int    // in the file
+	order                 string // of its dimensions, in --layout's letters
+	note                  string // how an unusual shape is read
 	frames, height, width int
 	fps                   latent.Rational
-	plane                 []float32 // what is read at once: [H,W], or [H,W,C] in that order
+	plane                 []float32 // one read: [H,W], or [H,W,C] if channels are last
 }
 
-// openFloats opens an array of pixels, whose channels come first where it may be a
-// latent; see floatsOf.
+// openFloats opens an array of pixels. If it may be a latent, channels must come first;
+// see floatsOf.
 func openFloats(path string, channels int, latents bool) (Clip, error) {
 	a, err := openArray(path, framesPicker())
 	if err != nil {
-		if z, zerr := openArray(path, latentPicker("")); zerr == nil { // by its name, among others
+		if z, zerr := openArray(path, latentPicker("")); zerr == nil { // recognised by its name, among others
 			z.close()
 			err = fmt.Errorf("is a latent of shape %v, expected a video", z.shape)
 		}
@@ -269,8 +271,9 @@ func openFloats(path string, channels int, latents bool) (Clip, error) {
 	return c, nil
 }
 
-// floatsOf takes an array for a clip. latents: it may be a latent that has no name, as
-// of three columns in the place of colours, so floats need their channels first.
+// floatsOf reads an array as a clip. latents means that it may be an unnamed latent, for
+// example one three columns wide, which looks like colours; floats then need their
+// channels first.
 func floatsOf(a *array, path string, channels int, latents bool) (*floatsClip, error) {
 	named := slices.Contains(latentPicker("").keys, a.name) && a.name != "samples" || (picker{}).sized(a.name, cacheKey)
 	if kind := a.meta[latent.MetaKind]; kind != "" || named || a.trainer != nil {
@@ -284,7 +287,7 @@ func floatsOf(a *array, path string, channels int, latents bool) (*floatsClip, e
 	return c, nil
 }
 
-// orders are those that pixels may have, by their dimensions, the likeliest first.
+// orders returns the possible orders of a shape's dimensions, the most likely first.
 func (c *floatsClip) orders(shape []int) []string {
 	switch len(shape) {
 	case 3:
@@ -295,13 +298,13 @@ func (c *floatsClip) orders(shape []int) []string {
 	return nil
 }
 
-// layout checks the shape, and takes the first order that fits it.
+// layout checks the shape and chooses the first order that fits it.
 func (c *floatsClip) layout(first bool) error {
 	s := c.array.shape
 	if len(s) == 5 && s[0] == 1 {
 		s = s[1:]
 	}
-	if c.channels == 3 && len(s) > 2 && s[0] == 4 { // which 4 frames would be, too
+	if c.channels == 3 && len(s) > 2 && s[0] == 4 { // this could also be 4 frames
 		return fmt.Errorf("frames have shape %v, expected [3,T,H,W]: they are RGBA, and alpha isn't dropped from floats", c.array.shape)
 	}
 	orders := c.orders(s)
@@ -351,7 +354,7 @@ func (c *floatsClip) Channels() int             { return c.channels }
 func (c *floatsClip) FPS() latent.Rational      { return c.fps }
 func (c *floatsClip) Close() error              { return c.array.close() }
 
-// together is how many channels are read at once: all where they are last, else one.
+// together returns how many channels are read at once: all if they are last, else one.
 func (c *floatsClip) together() int {
 	if strings.HasSuffix(c.order, "C") {
 		return c.stored

@@ -7,22 +7,22 @@ import (
 	"tessera/latent"
 )
 
-// Bounds of what a file may ask for by its shape alone: a sparse one of a
-// terabyte takes no room on a disk.
+// Limits on what a file may ask for by its shape alone: a sparse file of a terabyte takes
+// no disk space.
 const (
-	// maxFrames of floats or latents.
+	// maxFrames limits the frames of floats or latents.
 	maxFrames = 1 << 17
-	// maxCells of a latent along an edge, 131072 pixels at least.
+	// maxCells limits a latent's side, in cells: at least 131072 pixels.
 	maxCells = 1 << 14
-	// maxSent is the size of latents in DecodeLatent's hands, as float32.
+	// maxSent limits a latent in DecodeLatent, in bytes as float32.
 	maxSent = 2 << 30
 )
 
-// errLong says what to do about what is too large for memory.
+// errLong is the advice for what is too large for memory.
 var errLong = errors.New("cut it into shorter ones")
 
-// checkLatentShape refuses a latent of so many along each axis that no job could use;
-// shape is that of its file.
+// checkLatentShape refuses a latent whose sides no job could use; shape is the file's,
+// for the error.
 func checkLatentShape(shape, sides []int) error {
 	long := 0
 	for _, d := range sides {
@@ -39,9 +39,9 @@ func checkLatentShape(shape, sides []int) error {
 	return nil
 }
 
-// checkLatentBytes refuses, before anything is allocated, a latent that memory
-// can't hold, with so many values more while its axes change places, or that has
-// more than most bytes as float32.
+// checkLatentBytes refuses a latent before anything is allocated: one that does not fit
+// in memory, with more values while its axes are reordered, or one of more than most
+// bytes as float32.
 func checkLatentBytes(shape []int, more, most int64) error {
 	bytes := floatsBytes(shape)
 	if bytes > most {
@@ -50,7 +50,7 @@ func checkLatentBytes(shape []int, more, most int64) error {
 	return checkMemory(fmt.Sprintf("latent of shape %v", shape), bytes+4*more)
 }
 
-// floatsBytes are those of a shape as float32, or 2^61 for more.
+// floatsBytes returns the bytes of a shape as float32, at most 2^61.
 func floatsBytes(shape []int) int64 {
 	bytes := 4.0
 	for _, n := range shape {
@@ -59,12 +59,12 @@ func floatsBytes(shape []int) int64 {
 	return int64(min(bytes, 1<<61))
 }
 
-// CheckLatentMemory refuses a latent that memory can't hold, before it is made.
+// CheckLatentMemory refuses a latent that does not fit in memory, before it is made.
 func CheckLatentMemory(l latent.Latent) error {
 	return checkMemory(fmt.Sprintf("a latent of shape %v", l.Shape()), floatsBytes(l.Shape()))
 }
 
-// checkMemory refuses what memory can't hold.
+// checkMemory refuses what does not fit in memory.
 func checkMemory(what string, bytes int64) error {
 	if free := freeMemory(); bytes > free {
 		return fmt.Errorf("%s takes %s of memory, of which %s are free: %w", what, mebibytes(bytes), mebibytes(free), errLong)

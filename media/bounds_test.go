@@ -16,8 +16,7 @@ import (
 	"tessera/format/safetensors"
 )
 
-// sparse makes a file of a shape whose data are a hole, a .npy or safetensors
-// file by its name.
+// sparse writes a sparse file of a shape, as .npy or safetensors by its name.
 func sparse(t *testing.T, name, tensor string, shape ...int) string {
 	t.Helper()
 	if runtime.GOOS == "windows" {
@@ -45,7 +44,7 @@ func sparse(t *testing.T, name, tensor string, shape ...int) string {
 	return path
 }
 
-// frugal holds do to little memory.
+// frugal checks that do allocates little memory.
 func frugal(t *testing.T, do func()) {
 	t.Helper()
 	var before, after runtime.MemStats
@@ -55,8 +54,8 @@ func frugal(t *testing.T, do func()) {
 	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(4<<20), "bytes allocated")
 }
 
-// A latent of a terabyte, in a file that takes no room, is refused before
-// anything is allocated for it.
+// A latent of a terabyte in a sparse file is refused before any memory is allocated for
+// it.
 func TestSparseLatents(t *testing.T) {
 	for name, tensor := range map[string]string{"z.npy": "", "z.safetensors": "latent", "z.latent": comfyKey} {
 		for _, c := range []struct {
@@ -99,7 +98,7 @@ func TestSparseLatents(t *testing.T) {
 	require.ErrorContains(t, err, "cut it into shorter ones")
 }
 
-// What memory has to hold besides is told by the order of the axes.
+// The order of the axes decides how much additional memory reading needs.
 func TestMemoryOfOrders(t *testing.T) {
 	for _, c := range []struct {
 		shape  []int
@@ -117,7 +116,7 @@ func TestMemoryOfOrders(t *testing.T) {
 	}
 }
 
-// What others send is bounded below what this machine could hold.
+// Latents from others have a limit below this machine's memory.
 func TestSentLatents(t *testing.T) {
 	shape := []int{16, 2100, 128, 128}
 	path := sparse(t, "z.npy", "", shape...)
@@ -151,7 +150,7 @@ func TestSparseVideos(t *testing.T) {
 	}
 }
 
-// No product of dimensions goes round.
+// No product of dimensions overflows.
 func TestBoundsOfAnyShape(t *testing.T) {
 	for _, shape := range [][]int{
 		{1 << 17, 1 << 14, 1 << 14, 1 << 14, 1 << 14}, {math.MaxInt, math.MaxInt}, {16, 1 << 17, 1 << 14, 1 << 14},

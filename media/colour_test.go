@@ -20,7 +20,7 @@ import (
 	"tessera/latent"
 )
 
-// told opens a clip and returns it with what was told, without the file's name.
+// told opens a clip and returns it with its messages, without the file's name.
 func told(t *testing.T, path string, o OpenOptions) (Clip, []string, []string) {
 	t.Helper()
 	var warnings, notes []string
@@ -39,7 +39,7 @@ func told(t *testing.T, path string, o OpenOptions) (Clip, []string, []string) {
 	return clip, warnings, notes
 }
 
-// centre is the 8-bit colour in the middle of a frame.
+// centre returns the 8-bit colour in the middle of a frame.
 func centre(t *testing.T, c Clip, frame int) [3]float64 {
 	t.Helper()
 	h, w := c.Size()
@@ -90,7 +90,8 @@ func TestColour(t *testing.T) {
 	}
 	right, asHD := [3]float64{200, 60, 40}, [3]float64{212.3, 72.3, 37.2}
 	x264 := []string{"-c:v", "libx264", "-qp", "0"}
-	// BT.601 in full range by its codes, since ffmpeg 9 makes chroma of it half a code too low.
+	// Full-range BT.601 is written as codes, because ffmpeg 9 makes its chroma half a
+	// code too low.
 	codes := filepath.Join(dir, "full.yuv")
 	frame := slices.Concat(bytes.Repeat([]byte{100}, 64*48), bytes.Repeat([]byte{94}, 32*24), bytes.Repeat([]byte{200}, 32*24))
 	require.NoError(t, os.WriteFile(codes, bytes.Repeat(frame, 5), 0o666))
@@ -137,8 +138,8 @@ func TestColour(t *testing.T) {
 	require.ErrorContains(t, err, `plain.mp4: colour matrix "srgb", expected bt601, bt709, bt2020`)
 }
 
-// TestVideoIsTold: what of a video is lost, guessed or kept is said, in the same
-// words by opening and by inspecting it.
+// TestVideoIsTold: what is lost, guessed or kept of a video is reported, with equal texts
+// by Open and Inspect.
 func TestVideoIsTold(t *testing.T) {
 	needFFmpeg(t)
 	dir := t.TempDir()
@@ -150,7 +151,7 @@ func TestVideoIsTold(t *testing.T) {
 		ffmpeg(t, append(append([]string{"-f", "lavfi", "-i", "testsrc2=s=64x48:r=25:d=0.4"}, args...), path)...)
 		return path
 	}
-	// tagged makes a file of pictures that a filter makes, with the tags of HD video.
+	// tagged makes a file from a filter's pictures, with the tags of HD video.
 	tagged := func(name, filter string, args ...string) string {
 		return file(name, append([]string{"-vf", filter + "," + tags("bt709", "bt709", "bt709")}, args...)...)
 	}
@@ -208,10 +209,9 @@ func TestVideoIsTold(t *testing.T) {
 	assert.Equal(t, [2]int{64, 48}, [2]int{h, w})
 }
 
-// TestToneMap: gray of so many nits in PQ. What the filters make of it is
-// worked out here: of linear light in units of SDR's white, 203 nits, with the
-// curve of Hable's Uncharted 2, which has 10 units become white, and the gamma
-// of displays, BT.1886.
+// TestToneMap: gray of given nits in PQ. The test computes what the filters should make
+// of it: linear light in units of SDR's white, 203 nits; then the curve of Hable's
+// Uncharted 2, in which 10 units become white; then the gamma of displays, BT.1886.
 func TestToneMap(t *testing.T) {
 	needFFmpeg(t)
 	if canToneMap(context.Background()) != nil {
@@ -239,7 +239,7 @@ func TestToneMap(t *testing.T) {
 	assert.Equal(t, []string{"is no HDR: there is nothing to tone-map"}, warnings)
 }
 
-// pq is the code of so many nits, 0 to 1 (SMPTE ST 2084).
+// pq returns the code of given nits, 0 to 1 (SMPTE ST 2084).
 func pq(nits float64) float64 {
 	y := math.Pow(nits/10000, 2610.0/16384)
 	return math.Pow((3424.0/4096+2413.0/128*y)/(1+2392.0/128*y), 2523.0/32)
@@ -254,7 +254,7 @@ func plainVideo(t *testing.T, dir string) string {
 	return path
 }
 
-// TestNoToneMap: an ffmpeg without zscale is told, before anything is decoded.
+// TestNoToneMap: an ffmpeg without zscale is reported before anything is decoded.
 func TestNoToneMap(t *testing.T) {
 	needFFmpeg(t)
 	path := filepath.Join(t.TempDir(), "pq.mkv")
@@ -265,8 +265,8 @@ func TestNoToneMap(t *testing.T) {
 	require.NotErrorIs(t, err, ErrInput)
 }
 
-// TestStreamed: a video is decoded while it is read, in any order, and takes no
-// disk but where it is kept.
+// TestStreamed: a video is decoded while it is read, in any order, and uses the disk only
+// if frames are kept.
 func TestStreamed(t *testing.T) {
 	needFFmpeg(t)
 	dir, spools := t.TempDir(), t.TempDir()
@@ -281,7 +281,7 @@ func TestStreamed(t *testing.T) {
 		want = append(want, frame)
 	}
 	t.Setenv("TMPDIR", spools)
-	for _, kept := range []int{-1, 0, 3, 6} { // after so many reads
+	for _, kept := range []int{-1, 0, 3, 6} { // after this many reads
 		clip := openClip(t, path, Format{Height: 48, Width: 64, Frames: 20})
 		require.EqualValues(t, 20*48*64*3, clip.(Streamed).KeepBytes())
 		for i, frame := range []int{0, 1, 2, 3, 7, 5, 4, 0, 19, 18, 17, 16, 18, 2, 19, 0} {

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What ffmpeg reads without a word though its end is missing is told all the same.
+// A missing end that ffmpeg does not report is found nevertheless.
 func TestCutShort(t *testing.T) {
 	needFFmpeg(t)
 	dir := t.TempDir()
@@ -33,7 +33,7 @@ func TestCutShort(t *testing.T) {
 	}
 }
 
-// A chunk of an .avi under another stream's name is a frame that ffmpeg passes over.
+// ffmpeg skips a frame of an .avi whose chunk has another stream's name.
 func TestLostChunk(t *testing.T) {
 	needFFmpeg(t)
 	path := filepath.Join(t.TempDir(), "lost.avi")
@@ -58,8 +58,8 @@ func TestLostChunk(t *testing.T) {
 	require.Equal(t, []string{path + ": its header counts 9 frames, of which 8 were found: the others were dropped or are damaged"}, warnings)
 }
 
-// TestDamaged cuts files and flips bytes in one: ffmpeg ends with success for
-// each, and what it could read is no more than part of the video.
+// TestDamaged truncates files and flips bytes in one: ffmpeg ends with success for each,
+// but reads only part of the video.
 func TestDamaged(t *testing.T) {
 	needFFmpeg(t)
 	dir := t.TempDir()
@@ -67,7 +67,7 @@ func TestDamaged(t *testing.T) {
 	file := func(name string, args ...string) []byte {
 		path := filepath.Join(dir, "whole."+name)
 		ffmpeg(t, append(append(source, args...), path)...)
-		openClip(t, path, Format{Height: 96, Width: 160, Frames: 50}) // no complaint
+		openClip(t, path, Format{Height: 96, Width: 160, Frames: 50}) // no warning
 		data, err := os.ReadFile(path)
 		require.NoError(t, err)
 		return data
@@ -82,8 +82,8 @@ func TestDamaged(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		data []byte
-		says string // ffmpeg
-		of   string // frames expected
+		says string // ffmpeg's message
+		of   string // expected number of frames
 	}{
 		{"cut.mp4", cut(file("mp4", "-c:v", "libx264", "-movflags", "+faststart")), "partial file\"", " of 50"},
 		{"cut.mkv", cut(file("mkv", "-c:v", "libx264")), "\"File ended prematurely\"", " of about 50"},
@@ -118,7 +118,7 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
-// TestSaid: which of ffmpeg's lines are about the video.
+// TestSaid: which of ffmpeg's messages are about the video.
 func TestSaid(t *testing.T) {
 	s := &decodeLog{format: "mov,mp4,m4a,3gp,3g2,mj2", others: []string{"mp3"}}
 	fmt.Fprint(s, "[h264 @ 0x1] [warning] DTS discontinuity\n"+
@@ -134,8 +134,8 @@ func TestSaid(t *testing.T) {
 	require.Equal(t, `"partial \x1b file" and 2 more`, s.reason("file:/a/b.mp4"))
 }
 
-// TestHealthy: what ffmpeg says of whole files, with sound, fields, fragments and
-// edit lists, ends no reading.
+// TestHealthy: ffmpeg's messages about intact files, with sound, fields, fragments and
+// edit lists, do not end reading.
 func TestHealthy(t *testing.T) {
 	needFFmpeg(t)
 	dir := t.TempDir()

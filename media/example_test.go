@@ -14,7 +14,7 @@ import (
 	"tessera/media"
 )
 
-// temporary is a folder for an example. The caller removes it.
+// temporary creates a folder for an example. The caller removes it.
 func temporary() string {
 	dir, err := os.MkdirTemp("", "example")
 	if err != nil {
@@ -23,7 +23,7 @@ func temporary() string {
 	return dir
 }
 
-// A clip of three frames, written as a folder of PNG and read again.
+// Write a clip of three frames as a folder of PNG, and read it again.
 func ExampleCreate() {
 	dir := temporary()
 	defer os.RemoveAll(dir)
@@ -67,7 +67,7 @@ func ExampleCreate() {
 	// frame 2 begins with 1.00
 }
 
-// A latent with what decoding has to know of the clip, written and read again.
+// Write a latent with the facts about the clip that decoding needs, and read it again.
 func ExampleWriteLatent() {
 	dir := temporary()
 	defer os.RemoveAll(dir)
@@ -83,7 +83,8 @@ func ExampleWriteLatent() {
 		log.Fatal(err)
 	}
 	fmt.Println("latent of shape", z.Shape())
-	// A cell is 8 pixels a side, and a latent frame after the first 4 frames.
+	// A cell has 8 pixels along a side, and a latent frame after the first stands for 4
+	// frames.
 	o, warnings, err := media.Original(path, z, 8, 8, 4, 0, 0)
 	fmt.Printf("of %d frames of %d x %d, %v, %v\n", o.Frames, o.Width, o.Height, warnings, err)
 	_, err = media.ReadLatent(path, 48)
@@ -94,7 +95,7 @@ func ExampleWriteLatent() {
 	// true
 }
 
-// How close a decoded frame is to its original: an error of 0.2 in every value.
+// Measure how close a decoded frame is to its original: an error of 0.2 in every value.
 func ExampleQuality() {
 	original, decoded := make([]float32, 16*16*3), make([]float32, 16*16*3)
 	for i := range decoded {

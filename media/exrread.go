@@ -24,30 +24,30 @@ import (
 // exrMagic begins every OpenEXR file.
 const exrMagic = "\x76\x2f\x31\x01"
 
-// Bits of the word behind it.
+// Bits of the version word after it.
 const (
 	exrDeep  = 1 << 11
 	exrParts = 1 << 12
 )
 
-// exrHeader is what the header of an OpenEXR file says, of its first part.
-// The file's layout: https://openexr.com/en/latest/OpenEXRFileLayout.html
+// exrHeader is the header of the first part of an OpenEXR file. The file's layout:
+// https://openexr.com/en/latest/OpenEXRFileLayout.html
 type exrHeader struct {
 	height, width int // of the display window
 	gray, alpha   bool
-	others        []string // channels that are no colours
-	parts         bool     // there may be several
+	others        []string // channels that are not colours
+	parts         bool     // the file may have several parts
 	primaries     [8]float32
 
 	left, top     int    // of the display window
-	half, dwa     bool   // the type of its samples, and how they are compressed
+	half, dwa     bool   // type of samples, and compression
 	rows, columns int    // of the data window
-	lines         int    // of a chunk, 0 where that isn't known
-	tile          [2]int // columns and rows, zero of scan lines
-	end           int64  // of the header, where the table of chunks begins
+	lines         int    // per chunk, 0 if unknown
+	tile          [2]int // columns and rows; zero for scan lines
+	end           int64  // end of the header, where the table of chunks begins
 }
 
-// Bounds of a header: attributes, and bytes of one.
+// Limits of a header: number of attributes, and bytes of one.
 const (
 	maxEXRAttributes = 1 << 10
 	maxEXRAttribute  = 1 << 20
@@ -118,7 +118,7 @@ func readEXRHeader(from io.Reader) (h exrHeader, err error) {
 	return h, fmt.Errorf("more than %d attributes", maxEXRAttributes)
 }
 
-// counted counts the bytes that are read.
+// counted counts the bytes read.
 type counted struct {
 	io.Reader
 	n int64
@@ -130,7 +130,7 @@ func (c *counted) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// exrBox is the size of a window, by its first and last column and row.
+// exrBox returns the size of a window from its first and last column and row.
 func exrBox(b []byte) (width, height int) {
 	side := func(i int) int {
 		return int(int32(binary.LittleEndian.Uint32(b[8+i:]))) - int(int32(binary.LittleEndian.Uint32(b[i:]))) + 1
@@ -138,9 +138,8 @@ func exrBox(b []byte) (width, height int) {
 	return side(0), side(4)
 }
 
-// complete tells whether the file holds every chunk of its picture: where one is
-// missing ffmpeg leaves its pixels black, without a word. Files of several parts are
-// not looked through.
+// complete reports whether the file contains every chunk of its picture: ffmpeg silently
+// leaves the pixels of missing chunks black. It does not check files of several parts.
 func (h exrHeader) complete(f *os.File) error {
 	info, err := f.Stat()
 	if err != nil || h.parts {
@@ -150,7 +149,7 @@ func (h exrHeader) complete(f *os.File) error {
 		return fmt.Errorf("its data window has %d x %d pixels", h.columns, h.rows)
 	}
 	over := func(a, b int) int { return (a + b - 1) / b }
-	chunks, head := 0, 8 // the size of a chunk ends its head
+	chunks, head := 0, 8 // a chunk's header ends with its size
 	switch {
 	case h.tile[0] > 0 && h.tile[1] > 0:
 		chunks, head = over(h.columns, h.tile[0])*over(h.rows, h.tile[1]), 20
@@ -201,8 +200,8 @@ func (h *exrHeader) check(found map[string]bool) error {
 			return fmt.Errorf("has no %s in its header", name)
 		}
 	}
-	// As ffmpeg 5.1 and 9.0 read them the first lies elsewhere, and the second has other
-	// colours or an alpha that is noise.
+	// ffmpeg 5.1 and 9.0 put the first elsewhere, and give the second other colours or
+	// noise as alpha.
 	if h.left != 0 || h.top != 0 {
 		return fmt.Errorf("its display window begins at (%d,%d), which ffmpeg reads wrongly, expected (0,0)", h.left, h.top)
 	}
@@ -212,7 +211,7 @@ func (h *exrHeader) check(found map[string]bool) error {
 	return nil
 }
 
-// channels finds R, G, B or Y, and A, in a list of names, each with its type.
+// channels finds R, G, B or Y, and A, in a list of names with types.
 func (h *exrHeader) channels(list []byte) error {
 	type channel struct {
 		kind   uint32
@@ -262,7 +261,7 @@ func (h *exrHeader) channels(list []byte) error {
 	return nil
 }
 
-// exrPrimaries are those that have names: x and y of red, green and blue.
+// exrPrimaries are the named primaries: x and y of red, green and blue.
 var exrPrimaries = []struct {
 	name string
 	xy   [6]float32
@@ -273,7 +272,8 @@ var exrPrimaries = []struct {
 	{"ACES AP1", [6]float32{0.713, 0.293, 0.165, 0.830, 0.128, 0.044}},
 }
 
-// wide names primaries that are not BT.709's, "" for those and where none are said.
+// wide names primaries that are not BT.709's; "" for BT.709's, and if the file states
+// none.
 func (h exrHeader) wide() string {
 	like := func(xy [6]float32) bool {
 		for i, v := range xy {
@@ -321,8 +321,8 @@ func moreEXR(f *os.File, p *pictureHeader) error {
 	return err
 }
 
-// lightImage is a picture in linear light, [H,W,channels] of 1, 3 or 4. Colours are
-// multiplied by alpha, as OpenEXR has them.
+// lightImage is a picture in linear light, [H,W,channels] with 1, 3 or 4 channels.
+// Colours are multiplied by alpha, as in OpenEXR.
 type lightImage struct {
 	pix                     []float32
 	height, width, channels int
@@ -331,14 +331,14 @@ type lightImage struct {
 func (l *lightImage) ColorModel() color.Model { return color.NRGBA64Model }
 func (l *lightImage) Bounds() image.Rectangle { return image.Rect(0, 0, l.width, l.height) }
 
-// At is of package image's alone: pixels go by floats.
+// At exists only for package image; pixels are read as floats.
 func (l *lightImage) At(x, y int) color.Color {
 	var p [4]float32
 	l.pixel(p[:], y*l.width+x)
 	return color.NRGBA64{codeOf(p[0], 65535), codeOf(p[1], 65535), codeOf(p[2], 65535), codeOf(p[3], 65535)}
 }
 
-// Opaque tells whether every pixel is.
+// Opaque reports whether every pixel is opaque.
 func (l *lightImage) Opaque() bool {
 	for i := 3; l.channels == 4 && i < len(l.pix); i += 4 {
 		if l.pix[i] < 1 {
@@ -348,8 +348,8 @@ func (l *lightImage) Opaque() bool {
 	return true
 }
 
-// pixel sets dst, of 3 or 4 channels, to pixel i as a frame has it: in sRGB's curve, its
-// colours divided by alpha. Those under alpha 0, which glow, stay.
+// pixel sets dst, of 3 or 4 channels, to pixel i of a frame: with sRGB's curve, and
+// colours divided by alpha. It keeps colours with alpha 0, which glow.
 func (l *lightImage) pixel(dst []float32, i int) {
 	p := l.pix[i*l.channels:][:l.channels]
 	alpha := float32(1)
@@ -375,8 +375,8 @@ func (l *lightImage) frame(dst []float32, channels int) {
 	}
 }
 
-// clipped is the range of colours, divided by alpha; ok is false where it is within 0
-// to 1.
+// clipped returns the range of colours divided by alpha; ok is false if it is within 0 to
+// 1.
 func (l *lightImage) clipped() (least, most float32, ok bool) {
 	for p := range slices.Chunk(l.pix, l.channels) {
 		for _, v := range p[:min(3, l.channels)] {
@@ -389,8 +389,8 @@ func (l *lightImage) clipped() (least, most float32, ok bool) {
 	return least, most, least < 0 || most > 1
 }
 
-// fromLight is sRGB's curve (IEC 61966-2-1), 0 to 1 for light from 0 to 1. What is
-// beyond is clipped.
+// fromLight is sRGB's curve (IEC 61966-2-1): it maps light from 0 to 1 to 0 to 1, and
+// clips.
 func fromLight(v float64) float64 {
 	switch {
 	case v <= 0:
@@ -403,7 +403,7 @@ func fromLight(v float64) float64 {
 	return 1.055*math.Pow(v, 1/2.4) - 0.055
 }
 
-// toLight is the other way.
+// toLight is the inverse of fromLight.
 func toLight(v float64) float64 {
 	if v <= 0.04045 {
 		return v / 12.92
@@ -411,14 +411,14 @@ func toLight(v float64) float64 {
 	return math.Pow((v+0.055)/1.055, 2.4)
 }
 
-// toolError is about a program that is needed, not about the file.
+// toolError is about a missing program, not about the file.
 type toolError struct{ error }
 
 func (e *toolError) Unwrap() error { return e.error }
 
-// decodeEXR has ffmpeg decode the picture, whose every compression it knows. It gives
-// the numbers of the file: half or float, as versions have it, in planes G, B, R and
-// alpha, or Y.
+// decodeEXR decodes the picture with ffmpeg, which supports all compressions. ffmpeg
+// returns the file's numbers, half or float depending on its version, in planes G, B, R
+// and alpha, or Y.
 func decodeEXR(ctx context.Context, f *os.File) (image.Image, error) {
 	h, err := readEXRHeader(f)
 	if err == nil {
@@ -444,7 +444,7 @@ func decodeEXR(ctx context.Context, f *os.File) (image.Image, error) {
 	}
 	l.pix = make([]float32, samples)
 	size, plane := len(raw)/samples, l.height*l.width
-	packed := h.gray && h.alpha && (size == 1 || size == 2 && !h.half) // newer ffmpeg has Y and alpha in turns
+	packed := h.gray && h.alpha && (size == 1 || size == 2 && !h.half) // newer ffmpeg interleaves Y and alpha
 	if packed {
 		size *= 2
 	}
@@ -473,8 +473,8 @@ func decodeEXR(ctx context.Context, f *os.File) (image.Image, error) {
 	return l, nil
 }
 
-// ffmpegRaw decodes the first picture of a file to its samples as the decoder gives
-// them, at most so many bytes and one.
+// ffmpegRaw decodes the first picture of a file to the decoder's samples, at most one
+// byte more than most.
 func ffmpegRaw(ctx context.Context, path string, most int, input ...string) ([]byte, error) {
 	args := append([]string{"-v", "error", "-nostdin"}, input...)
 	args = append(append(args, inputArgs(path, false)...), "-map", "0:v:0", "-frames:v", "1", "-c:v", "rawvideo", "-f", "rawvideo", "pipe:1")
@@ -494,13 +494,13 @@ func ffmpegRaw(ctx context.Context, path string, most int, input ...string) ([]b
 	raw := make([]byte, most+1)
 	n, rerr := io.ReadFull(pipe, raw)
 	if rerr == nil {
-		stop() // there is more, and it waits to be read
+		stop() // there is more, which waits to be read
 	}
 	if err = cmd.Wait(); rerr == nil {
 		err = nil
 	}
 	if err == nil && len(log.tail) > 0 {
-		err = errors.New("damaged") // which decoders go on after
+		err = errors.New("damaged") // decoders continue after damage
 	}
 	return raw[:n], log.failure(ctx, err, "file:"+path)
 }

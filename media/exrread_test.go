@@ -19,7 +19,7 @@ import (
 	"github.com/x448/float16"
 )
 
-// exrSample is a channel of a file that a test makes.
+// exrSample is a channel of a test's file.
 type exrSample struct {
 	name    string
 	half    bool
@@ -27,8 +27,8 @@ type exrSample struct {
 	integer bool
 }
 
-// exrFile is an uncompressed OpenEXR file of one row for each width values, put together
-// by hand from the format's description, with further attributes.
+// exrFile assembles an uncompressed OpenEXR file, with one row per width values and
+// further attributes, from the format's description.
 func exrFile(width int, flags uint32, more []byte, channels ...exrSample) []byte {
 	le := binary.LittleEndian
 	channels = slices.Clone(channels)
@@ -90,11 +90,12 @@ func exrFile(width int, flags uint32, more []byte, channels ...exrSample) []byte
 	return append(out, bytes.Join(rows, nil)...)
 }
 
-// steps are linear light whose codes of 255 in sRGB's curve are known: 0.5 is 187.52,
+// steps are levels of linear light with known 8-bit codes in sRGB's curve: 0.5 is 187.52,
 // 0.2140 is 127.5 (the usual middle), 0.0031308 is 10.31, 0.001 is 12.92*0.255 = 3.29.
 var steps = map[float32]float64{0: 0, 1: 255, 0.5: 187.5160, 0.21404114: 127.5, 0.0031308: 10.3149, 0.001: 3.2946, 0.0625: 70.7126}
 
-// TestLinearLight: OpenEXR of half and float, with and without alpha, of one channel.
+// TestLinearLight: OpenEXR of half and float, with and without alpha, and with one
+// channel.
 func TestLinearLight(t *testing.T) {
 	needFFmpeg(t)
 	dir := t.TempDir()
@@ -139,9 +140,9 @@ func TestLinearLight(t *testing.T) {
 	}
 }
 
-// TestLightBeyond: what is beyond 0 to 1 is clipped and said, once of a folder, before
-// the work where it is the first picture's; colours that are multiplied by alpha are
-// divided by it, and stay under alpha 0; NaN is refused.
+// TestLightBeyond: light outside of 0 to 1 is clipped with a warning, one per folder,
+// before the work if the first picture has it. Premultiplied colours are divided by
+// alpha, and kept where it is 0. NaN is refused.
 func TestLightBeyond(t *testing.T) {
 	needFFmpeg(t)
 	dir := t.TempDir()
@@ -196,8 +197,8 @@ func TestLightBeyond(t *testing.T) {
 	require.ErrorContains(t, err, "nan.exr: unreadable OpenEXR: channel G, row 0, column 2 is NaN, expected a number")
 }
 
-// TestOpenEXRHeaders: what is no flat RGB is refused by name, other primaries and
-// channels are said.
+// TestOpenEXRHeaders: files other than flat RGB are refused by name; other primaries and
+// channels cause warnings.
 func TestOpenEXRHeaders(t *testing.T) {
 	needFFmpeg(t)
 	dir := t.TempDir()
@@ -226,7 +227,7 @@ func TestOpenEXRHeaders(t *testing.T) {
 		assert.Equal(t, c.notes, notes, c.name)
 	}
 	good := exrFile(2, 0, nil, rgb...)
-	// patched has other bytes at a place behind the name of an attribute.
+	// patched replaces bytes after the name of an attribute.
 	patched := func(name string, behind int, b ...byte) []byte {
 		data := bytes.Clone(good)
 		at := bytes.Index(data, []byte(name+"\x00"))
@@ -264,7 +265,7 @@ func TestOpenEXRHeaders(t *testing.T) {
 	s, err := Inspect(t.Context(), path)
 	require.NoError(t, err, "the header tells")
 	assert.Equal(t, Format{Height: 1, Width: 2, Frames: 1}, s.Format)
-	for i := range good[:300] { // nothing panics
+	for i := range good[:300] { // no panic
 		broken := bytes.Clone(good)
 		broken[i] ^= 0xff
 		_, err := readEXRHeader(bytes.NewReader(broken[:len(broken)-i]))

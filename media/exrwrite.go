@@ -11,16 +11,16 @@ import (
 	"github.com/x448/float16"
 )
 
-// exrMark begins the attributes of the OpenEXR files that are written: it tells frames
-// from those of others.
+// exrMark begins the attributes of OpenEXR files that this package writes, which
+// distinguishes its frames from other files.
 const exrMark = "software\x00string\x00\x07\x00\x00\x00tessera"
 
-// exrVersion follows the magic: version 2, one part in scan lines.
+// exrVersion follows the magic number: version 2, one part in scan lines.
 const exrVersion = "\x02\x00\x00\x00"
 
 // writeEXR writes a frame in linear light, clamped to [0,1], as an uncompressed OpenEXR
 // file of half (16 bits) or float (32). Colours are multiplied by alpha, as the format
-// has them, so those under alpha 0 are black. Its colours are said to be BT.709's.
+// requires, so those with alpha 0 become black. The file declares BT.709 primaries.
 func writeEXR(w io.Writer, f Format, frame []float32, bits int) error {
 	out, le := bufio.NewWriterSize(w, 1<<16), binary.LittleEndian
 	channels := f.channels()
@@ -45,7 +45,7 @@ func writeEXR(w io.Writer, f Format, frame []float32, bits int) error {
 		}
 		return b
 	}
-	names := "BGR" // in the order of the alphabet, as their samples
+	names := "BGR" // in alphabetical order, as their samples
 	if channels == 4 {
 		names = "ABGR"
 	}
@@ -93,7 +93,7 @@ func writeEXR(w io.Writer, f Format, frame []float32, bits int) error {
 	return out.Flush()
 }
 
-// lightOf is channel c of a pixel in linear light.
+// lightOf returns channel c of a pixel in linear light.
 func lightOf(p []float32, c int) float32 {
 	u := (float64(clamp1(p[c])) + 1) / 2
 	if c == 3 {

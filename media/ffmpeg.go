@@ -21,8 +21,8 @@ func HaveFFmpeg() bool {
 	return err1 == nil && err2 == nil
 }
 
-// ffmpegCommand prepares a run of ffmpeg or ffprobe in a process group of its
-// own: Ctrl-C then reaches us alone, and we stop it in order. Messages go to
+// ffmpegCommand prepares a run of ffmpeg or ffprobe in a separate process group: Ctrl-C
+// then reaches only this program, which stops ffmpeg in order. ffmpeg's messages go to
 // the log.
 func ffmpegCommand(ctx context.Context, tool string, args ...string) (*exec.Cmd, *ffmpegLog, error) {
 	program, err := exec.LookPath(tool)
@@ -38,7 +38,7 @@ func ffmpegCommand(ctx context.Context, tool string, args ...string) (*exec.Cmd,
 	return cmd, log, nil
 }
 
-// ffmpegLog keeps the end of what ffmpeg says.
+// ffmpegLog keeps the end of ffmpeg's messages.
 type ffmpegLog struct{ tail []byte }
 
 func (l *ffmpegLog) Write(p []byte) (int, error) {
@@ -50,13 +50,13 @@ func (l *ffmpegLog) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// last is the last line that says something.
+// last returns the last line with a message.
 func (l *ffmpegLog) last() string {
 	line, _ := l.lastTwo()
 	return line
 }
 
-// lastTwo are the last lines that say something, the very last first.
+// lastTwo returns the last two lines with messages, the very last first.
 func (l *ffmpegLog) lastTwo() (last, before string) {
 	lines := bytes.FieldsFunc(l.tail, func(r rune) bool { return r == '\n' || r == '\r' })
 	for _, raw := range slices.Backward(lines) {
@@ -71,12 +71,12 @@ func (l *ffmpegLog) lastTwo() (last, before string) {
 	return last, ""
 }
 
-// speaker is who says a line: "[mov,mp4,m4a,3gp,3g2,mj2 @ 0x55] ".
+// speaker matches the source of a message: "[mov,mp4,m4a,3gp,3g2,mj2 @ 0x55] ".
 var speaker = regexp.MustCompile(`^\[[^]]* @ [^]]*\] `)
 
-// failure is the error of a run: the context's if it was stopped, ffmpeg's own
-// words if it has any, or else how it ended. Its own name for the file, which
-// may be a temporary one, is taken out.
+// failure returns the error of a run: the context's if it was stopped, else ffmpeg's
+// message if there is one, else its exit status. It removes the name that ffmpeg has for
+// the file, which may be temporary.
 func (l *ffmpegLog) failure(ctx context.Context, err error, name string) error {
 	if err == nil {
 		return nil

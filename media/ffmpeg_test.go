@@ -21,7 +21,7 @@ import (
 	"tessera/tests/testenv"
 )
 
-// TestFFmpegTags asks ffprobe what the written files say about themselves.
+// TestFFmpegTags checks the written files' tags with ffprobe.
 func TestFFmpegTags(t *testing.T) {
 	needFFmpeg(t)
 	for _, ext := range []string{".mp4", ".mov", ".mkv", ".webm"} {
@@ -39,7 +39,7 @@ func TestFFmpegTags(t *testing.T) {
 			}
 			if ext == ".webm" {
 				want["codec_name"] = "vp9"
-				delete(want, "r_frame_rate") // times in whole milliseconds
+				delete(want, "r_frame_rate") // its times are whole milliseconds
 			}
 			if ext == ".mkv" {
 				delete(want, "r_frame_rate")
@@ -60,8 +60,8 @@ func ffprobe(t *testing.T, path string) map[string]any {
 	return found.Streams[0]
 }
 
-// TestFFmpegTagsOfCodecs: the colours that every encoder and container tells are those
-// that were written. Frames tell them to ffmpeg 7.1 and newer, options to old ones.
+// TestFFmpegTagsOfCodecs: every encoder and container writes the right colour tags.
+// Frames carry them for ffmpeg 7.1 and newer, options for old versions.
 func TestFFmpegTagsOfCodecs(t *testing.T) {
 	needFFmpeg(t)
 	dir := t.TempDir()
@@ -89,7 +89,7 @@ func TestFFmpegTagsOfCodecs(t *testing.T) {
 			require.NoError(t, err, c.codec)
 			assert.Empty(t, told)
 			got := ffprobe(t, path)
-			if c.codec == "prores_ks" { // has no other range, which ffmpeg 7.1 doesn't tell
+			if c.codec == "prores_ks" { // it supports no other range, which ffmpeg 7.1 does not tag
 				got["color_range"] = cmp.Or(got["color_range"], any("tv"))
 			}
 			assert.Equal(t, []any{c.span, c.matrix, "bt709", "bt709"},
@@ -100,8 +100,8 @@ func TestFFmpegTagsOfCodecs(t *testing.T) {
 	}
 }
 
-// TestFFmpegReads decodes lossless files that ffmpeg made of known PNG frames,
-// in colour spaces, rates and depths that tempt a reader to err.
+// TestFFmpegReads decodes lossless files that ffmpeg made of known PNG frames, in
+// difficult colour spaces, rates and depths.
 func TestFFmpegReads(t *testing.T) {
 	needFFmpeg(t)
 	f := Format{Height: 48, Width: 64, Frames: 7}
@@ -114,7 +114,7 @@ func TestFFmpegReads(t *testing.T) {
 	}
 	cases := []struct {
 		name string
-		in   string // frames a second of the pictures
+		in   string // frames per second of the pictures
 		args []string
 		// levels is the greatest error: of 8-bit limited range, half a code of
 		// luma is 0.6 levels and half a code of chroma 1.1, with rounding 2.
@@ -166,7 +166,7 @@ func TestFFmpegRotation(t *testing.T) {
 	turn90(t, plain, rotated)
 	clip := openClip(t, rotated, Format{Height: 64, Width: 32, Frames: 2})
 	a, b := readFrame(t, openClip(t, plain, Format{Height: 32, Width: 64, Frames: 2}), 1), readFrame(t, clip, 1)
-	// A quarter turn either way brings a corner pair onto the other diagonal.
+	// A quarter turn in either direction moves a pair of corners to the other diagonal.
 	corner := func(frame []float32, w, y, x int) float32 { return frame[(y*w+x)*3] }
 	clockwise := corner(a, 64, 31, 0) - corner(b, 32, 0, 0)
 	counter := corner(a, 64, 0, 63) - corner(b, 32, 0, 0)
@@ -191,7 +191,7 @@ func TestFFmpegReadErrors(t *testing.T) {
 	ffmpeg(t, "-f", "lavfi", "-i", "sine=d=0.1", sound)
 	empty := filepath.Join(dir, "noframes.mkv")
 	ffmpeg(t, "-f", "lavfi", "-i", "color=s=16x16:d=1", "-frames:v", "0", "-c:v", "ffv1", empty)
-	tail := filepath.Join(dir, "tail.mp4") // its index stands at the end
+	tail := filepath.Join(dir, "tail.mp4") // its index is at the end
 	ffmpeg(t, "-i", good, "-c", "copy", tail)
 	index, err := os.ReadFile(tail)
 	require.NoError(t, err)
@@ -250,7 +250,7 @@ func TestFFmpegCancelRead(t *testing.T) {
 	only(t, spools)
 }
 
-// TestFFmpegCancelWrite stops it while it encodes.
+// TestFFmpegCancelWrite stops ffmpeg while it encodes.
 func TestFFmpegCancelWrite(t *testing.T) {
 	needFFmpeg(t)
 	dir := t.TempDir()
@@ -272,10 +272,9 @@ func TestFFmpegCancelWrite(t *testing.T) {
 	only(t, dir)
 }
 
-// TestUnevenFrames: frames at uneven times last as long as in the file, in every
-// container, with all of the sound. The first 20 of them are 0.1 s apart and the others
-// 0.3 s; Matroska's header says that all are 0.1 s apart, and MP4's that the last one
-// is as short.
+// TestUnevenFrames: frames at uneven times keep the file's duration, in every container,
+// with all of the sound. The first 20 are 0.1 s apart and the others 0.3 s; Matroska's
+// header says that all are 0.1 s apart, and MP4's that the last one is as short.
 func TestUnevenFrames(t *testing.T) {
 	needFFmpeg(t)
 	dir := t.TempDir()
@@ -307,9 +306,9 @@ func TestUnevenFrames(t *testing.T) {
 	}
 }
 
-// TestUnevenFramesOfCodecs keeps the length, within a frame, where packets are not frames
-// or don't tell their times, and where headers tell a rate that is guessed. A stream whose
-// times begin again, or are far apart, is joined of pieces and keeps the rate it tells.
+// TestUnevenFramesOfCodecs keeps the duration, within a frame, where packets are not
+// frames or have no times, and where headers contain a guessed rate. A stream whose times
+// restart, or are far apart, is joined from pieces and keeps its stated rate.
 func TestUnevenFramesOfCodecs(t *testing.T) {
 	needFFmpeg(t)
 	dir := t.TempDir()

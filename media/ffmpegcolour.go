@@ -15,10 +15,10 @@ import (
 	"tessera/latent"
 )
 
-// Matrices are those that colour can be said to be in, see OpenOptions.Matrix.
+// Matrices are the supported colour matrices, see OpenOptions.Matrix.
 var Matrices = []string{"bt601", "bt709", "bt2020"}
 
-// checkMatrix refuses others.
+// checkMatrix refuses other names.
 func checkMatrix(m string) error {
 	if m != "" && !slices.Contains(Matrices, m) {
 		return fmt.Errorf("colour matrix %.20q, expected %s", m, strings.Join(Matrices, ", "))
@@ -26,8 +26,8 @@ func checkMatrix(m string) error {
 	return nil
 }
 
-// remarks are what a reader tells of a video: what is lost or guessed, and what
-// is kept though it may surprise.
+// remarks are a reader's messages about a video: what is lost or guessed, and what is
+// kept although it may surprise.
 type remarks struct{ warnings, notes []string }
 
 func (r *remarks) warn(format string, args ...any) {
@@ -38,7 +38,7 @@ func (r *remarks) note(format string, args ...any) {
 	r.notes = append(r.notes, fmt.Sprintf(format, args...))
 }
 
-// tell hands them on, with the file's name.
+// tell passes them on with the file's name.
 func (r *remarks) tell(path string, o OpenOptions) {
 	for _, text := range r.warnings {
 		o.warn(path + ": " + text)
@@ -48,9 +48,9 @@ func (r *remarks) tell(path string, o OpenOptions) {
 	}
 }
 
-// By the names of pixel formats: those without a matrix, as RGB, palettes and
-// gray are, those with transparency, how deep they are, and those that are not as
-// deep as the number in the name is.
+// Patterns for names of pixel formats: without a matrix, such as RGB, palettes and gray;
+// with transparency; the depth; and those whose name contains a number that is not the
+// depth.
 var (
 	noMatrix = regexp.MustCompile(`^(x2)?(rgb|bgr|gbr|argb|abgr|0rgb|0bgr|pal|gray|ya8|ya16|mono|xyz|bayer)`)
 	hasAlpha = regexp.MustCompile(`^(yuva|rgba|bgra|argb|abgr|gbrap|ya8|ya16|ayuv|vuya)`)
@@ -58,30 +58,30 @@ var (
 	shallow  = regexp.MustCompile(`^(rgb|bgr)(565|555|444)`)
 )
 
-// isRGB tells of pictures that have no matrix.
+// isRGB reports whether pictures have no matrix.
 func (s ffprobeStream) isRGB() bool {
 	return s.ColorSpace == "gbr" || noMatrix.MatchString(s.PixelFormat)
 }
 
-// fixedMatrix are codecs whose format fixes the matrix where nothing is tagged: BT.601.
+// fixedMatrix are codecs that imply BT.601 if the file has no tag.
 var fixedMatrix = []string{"vp8", "theora", "mjpeg", "webp", "dvvideo"}
 
-// untagged tells whether the matrix has to be guessed.
+// untagged reports whether the matrix must be guessed.
 func (s ffprobeStream) untagged() bool {
 	return !s.isRGB() && (s.ColorSpace == "" || s.ColorSpace == "unknown") && !slices.Contains(fixedMatrix, s.CodecName)
 }
 
-// scalerMatrices are those that ffmpeg's scaler knows, by ffprobe's names.
+// scalerMatrices are the matrices of ffmpeg's scaler, by ffprobe's names.
 var scalerMatrices = map[string]string{"bt709": "bt709", "smpte170m": "bt601", "bt470bg": "bt601", "bt2020nc": "bt2020", "fcc": "fcc", "smpte240m": "smpte240m"}
 
-// strange tells of a matrix that the scaler doesn't know.
+// strange reports whether the scaler does not know the matrix.
 func (s ffprobeStream) strange() bool {
 	return !s.isRGB() && s.ColorSpace != "" && s.ColorSpace != "unknown" && scalerMatrices[s.ColorSpace] == ""
 }
 
-// matrix is what ffmpeg's scaler is told of the matrix. What names none is read
-// as BT.601, since that is what ffmpeg makes of RGB, and diffusers and imageio
-// with it, and none of them leaves a tag.
+// matrix returns the matrix for ffmpeg's scaler. A file without a tag is read as BT.601,
+// because ffmpeg, and with it diffusers and imageio, converts RGB to BT.601 and writes no
+// tag.
 func (s ffprobeStream) matrix(asked string) string {
 	switch {
 	case asked != "":
@@ -89,15 +89,15 @@ func (s ffprobeStream) matrix(asked string) string {
 	case s.ColorSpace == "" || s.ColorSpace == "unknown":
 		return "bt601"
 	}
-	return cmp.Or(scalerMatrices[s.ColorSpace], "auto") // said, since decoders may forget what the container tells
+	return cmp.Or(scalerMatrices[s.ColorSpace], "auto") // set explicitly, since decoders may drop the container's tag
 }
 
-// hdr names the transfer of high dynamic range; "" where it is none.
+// hdr names the transfer function of high dynamic range; "" for other video.
 func (s ffprobeStream) hdr() string {
 	return map[string]string{"smpte2084": "PQ", "arib-std-b67": "HLG"}[s.Transfer]
 }
 
-// bits are those of a channel, by the name of the pixel format.
+// bits returns the bits of a channel, from the pixel format's name.
 func (s ffprobeStream) bits() int {
 	m := depth.FindStringSubmatch(s.PixelFormat)
 	if m == nil || shallow.MatchString(s.PixelFormat) {
@@ -105,7 +105,7 @@ func (s ffprobeStream) bits() int {
 	}
 	n, _ := strconv.Atoi(m[1])
 	switch n {
-	case 48, 64: // of a pixel
+	case 48, 64: // per pixel
 		return 16
 	case 30, 36:
 		return n / 3
@@ -113,13 +113,13 @@ func (s ffprobeStream) bits() int {
 	return n % 100 // p010, p210, p416
 }
 
-// alpha tells of pixel formats with transparency, and of WebM's, which ffmpeg's
-// own decoders leave out.
+// alpha reports transparency in the pixel format or in WebM, where ffmpeg's own decoders
+// ignore it.
 func (s ffprobeStream) alpha() bool {
 	return s.Tags.AlphaMode == "1" || hasAlpha.MatchString(s.PixelFormat)
 }
 
-// aspect is the shape of a pixel as it is shown, unknown where it is square.
+// aspect returns the shape of a displayed pixel, unknown if it is square.
 func (s ffprobeStream) aspect() latent.Rational {
 	r, err := latent.ParseRational(s.Aspect)
 	if err != nil || r.Num == r.Den {
@@ -131,7 +131,7 @@ func (s ffprobeStream) aspect() latent.Rational {
 	return r
 }
 
-// angle is how far pictures are turned to be shown, 0 to 359 degrees.
+// angle returns the rotation for display, 0 to 359 degrees.
 func (s ffprobeStream) angle() int {
 	if s.upright > 0 {
 		return 90 * s.upright
@@ -144,10 +144,10 @@ func (s ffprobeStream) angle() int {
 	return 0
 }
 
-// turned is whether height and width change places by that.
+// turned reports whether the rotation swaps height and width.
 func (s ffprobeStream) turned() bool { return s.angle()%180 == 90 }
 
-// remarks are what there is to tell of the stream's pictures in so many channels.
+// remarks returns the messages about the stream's pictures, read with the given channels.
 func (s ffprobeStream) remarks(channels int, o OpenOptions) (r remarks) {
 	if s.choice != "" {
 		r.note("%s", s.choice)
@@ -196,9 +196,9 @@ func (s ffprobeStream) colourRemarks(r *remarks, o OpenOptions) {
 	}
 }
 
-// filter makes RGB of the pictures. Deeper video is rounded to 8 bits: the 16-bit
-// RGB that ffmpeg 5.1's scaler makes of 10-bit YUV is 0.7 levels of 255 too dark
-// on average and up to 1.3 off, worse than the 0.5 of rounding.
+// filter converts the pictures to RGB. Deeper video is rounded to 8 bits, because the
+// 16-bit RGB that ffmpeg 5.1's scaler makes of 10-bit YUV is 0.7 levels of 255 too dark
+// on average, with errors up to 1.3, which is worse than rounding's 0.5.
 func (s ffprobeStream) filter(o OpenOptions) string {
 	const scale = "scale=flags=bicubic+accurate_rnd+full_chroma_int+full_chroma_inp"
 	if !o.ToneMap || s.hdr() == "" {
@@ -227,19 +227,19 @@ func (s ffprobeStream) filter(o OpenOptions) string {
 		primaries = strings.TrimPrefix(s.Primaries, "smpte")
 	}
 	planes := ""
-	if matrix == "gbr" { // ffmpeg 5.1 finds no way from RGB whose frames name no colours
+	if matrix == "gbr" { // ffmpeg 5.1 has no conversion from RGB whose frames have no colour tags
 		wide := "bt2020"
 		if s.Primaries != "" && s.Primaries != "unknown" {
 			wide = s.Primaries
 		}
 		planes = fmt.Sprintf("format=gbrp16le,setparams=colorspace=gbr:color_primaries=%s:color_trc=%s,", wide, s.Transfer)
 	}
-	// SDR's white is at 203 nits in HDR (ITU-R BT.2408).
+	// White of SDR is at 203 nits in HDR (ITU-R BT.2408).
 	return planes + fmt.Sprintf("zscale=tin=%s:min=%s:pin=%s:t=linear:npl=203,format=gbrpf32le,zscale=p=709,"+
 		"tonemap=tonemap=hable:desat=0,zscale=t=709:m=gbr:r=full,format=gbrp,%s", s.Transfer, matrix, primaries, scale)
 }
 
-// canToneMap fails where ffmpeg lacks the filters for it.
+// canToneMap returns an error if ffmpeg lacks the filters for tone mapping.
 func canToneMap(ctx context.Context) error {
 	cmd, log, err := ffmpegCommand(ctx, "ffmpeg", "-v", "error", "-filters")
 	if err != nil {

@@ -12,28 +12,28 @@ import (
 	"tessera/format/quote"
 )
 
-// warnDropped warns of streams of the input video that the output does not have.
+// warnDropped warns about streams of the input video that the output will not have.
 func (o CreateOptions) warnDropped(ctx context.Context, path string) {
 	if o.From == "" || soundless(o.From) {
 		return
 	}
 	from, err := probeAll(ctx, o.From)
 	if err != nil {
-		return // it was read: another program's affair since
+		return // the video was read, so another program has changed the file since
 	}
 	if left := from.besides(); len(left) > 0 {
 		o.warn(fmt.Sprintf("%s: its %s are not carried to %s", o.From, strings.Join(left, ", "), path))
 	}
 }
 
-// besides is what there is besides one video track and sound, in words.
+// besides lists, in words, what the file has besides one video track and sound.
 func (p *probed) besides() (all []string) {
 	count := map[string]int{"video": -1}
 	for _, s := range p.Streams {
 		count[s.CodecType]++
 	}
 	if len(p.Chapters) > 0 {
-		count["data"] = 0 // their titles are such a track in MP4
+		count["data"] = 0 // in MP4, chapter titles are such a track
 	}
 	for _, kind := range []string{"subtitle", "video", "data", "attachment"} {
 		if n := count[kind]; n > 0 {
@@ -50,7 +50,7 @@ func (p *probed) besides() (all []string) {
 	return all
 }
 
-// tags are the names of the metadata that is not the container's own.
+// tags returns the names of the metadata that the container did not add.
 func (p *probed) tags() []string {
 	own := strings.Fields("major_brand minor_version compatible_brands encoder duration")
 	keys := slices.Sorted(maps.Keys(p.Format.Tags))

@@ -4,12 +4,12 @@ package media
 
 import "strings"
 
-// oneFile are the formats, by ffmpeg's names for them, that hold their frames
-// in the one file that is opened. ffmpeg knows others that name further files:
-// playlists (hls, dash, concat, imf), scripts (avisynth, vapoursynth), sdp, and
-// some that look for parts beside them (mlv, vobsub). A file can be any of these
-// under any name, so what is not listed is not opened. Sound alone is listed
-// for its covers, and to be told that it holds no video.
+// oneFile are the formats, by ffmpeg's names, that store their frames in the opened file.
+// Other formats of ffmpeg name further files: playlists (hls, dash, concat, imf), scripts
+// (avisynth, vapoursynth), sdp, and some look for parts beside them (mlv, vobsub). A file
+// can have any of these formats under any name, so formats outside of this list are not
+// opened. Sound formats are listed for their covers, and so that the error can say that
+// there is no video.
 var oneFile = strings.Join(strings.Fields(`
 	4xm amv anm apng asf asf_o av1 avi avs2 avs3 bethsoftvid bfi bink bmv c93
 	cavsvideo cdg cdxl cine dfa dhav dirac dnxhd dv dxa ea ea_cdata evc film_cpk
@@ -27,9 +27,8 @@ var oneFile = strings.Join(strings.Fields(`
 	sunrast_pipe tiff_pipe vbn_pipe webp_pipe xbm_pipe xpm_pipe xwd_pipe
 	aac ac3 aiff amr ape au caf dts eac3 flac mp3 oma tta w64 wav wv`), ",")
 
-// inputArgs has ffmpeg or ffprobe read the file at path and no other. literal
-// says that it reads single pictures, for which alone there is the option that
-// makes %03d part of a name; others take a name as it is.
+// inputArgs makes ffmpeg or ffprobe read only the file at path. literal is for readers of
+// single pictures: only they treat %03d as a number, and have an option to disable that.
 func inputArgs(path string, literal bool) []string {
 	args := []string{"-protocol_whitelist", "file", "-format_whitelist", oneFile}
 	if literal {

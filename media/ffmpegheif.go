@@ -16,8 +16,8 @@ import (
 	"tessera/format/file"
 )
 
-// heifKind names the kind of a file of pictures in boxes, as phones write them; "" for
-// any other file.
+// heifKind names the kind of a picture file in boxes, as phones write them; "" for other
+// files.
 func heifKind(path string) string {
 	switch brand := heifBrand(path); {
 	case brand == "avif":
@@ -28,12 +28,13 @@ func heifKind(path string) string {
 	return ""
 }
 
-// isSequence tells of files that are for a clip, with a picture of it for who shows none.
+// isSequence reports whether a file is mainly a clip, with one picture for programs that
+// show no clips.
 func isSequence(path string) bool {
 	return slices.Contains([]string{"avis", "hevc", "hevx", "msf1"}, heifBrand(path))
 }
 
-// heifBrand is what a file in boxes is for, "" for any other file.
+// heifBrand returns the main brand of a file in boxes, "" for other files.
 func heifBrand(path string) string {
 	f, _, err := file.Open(path)
 	if err != nil {
@@ -47,22 +48,21 @@ func heifBrand(path string) string {
 	return string(head[8:])
 }
 
-// tileGrid is a picture in tiles, each of which is a stream. ffmpeg tells of them from
-// 7.1 on.
+// tileGrid is a picture in tiles, each of which is a stream. ffmpeg reports tiles since
+// 7.1.
 type tileGrid struct {
 	Width, Height int
-	X             int `json:"horizontal_offset"` // of the picture in what the tiles make
+	X             int `json:"horizontal_offset"` // of the picture within the assembled tiles
 	Y             int `json:"vertical_offset"`
 	Tiles         []struct {
-		Stream int `json:"stream_index"` // in the group
+		Stream int `json:"stream_index"` // index within the group
 		X      int `json:"tile_horizontal_offset"`
 		Y      int `json:"tile_vertical_offset"`
 	} `json:"subcomponents"`
 }
 
-// heif completes the stream of a file of pictures: with the tiles that it is one of, and
-// with how it is turned and what its colours are, which few versions of ffmpeg tell.
-// tiles is whether ffmpeg knows of any.
+// heif completes the stream of a picture file: its tiles, rotation and colours, which few
+// versions of ffmpeg report. tiles is whether ffmpeg reports any.
 func (s *ffprobeStream) heif(ctx context.Context, path string, tiles bool) error {
 	if s.isTile() {
 		grid, err := gridOf(ctx, path)
@@ -84,7 +84,7 @@ func (s *ffprobeStream) heif(ctx context.Context, path string, tiles bool) error
 	return nil
 }
 
-// gridOf finds the tiles of the picture that the file is for.
+// gridOf finds the tiles of the file's main picture.
 func gridOf(ctx context.Context, path string) (*tileGrid, error) {
 	out, _, err := ffprobeRun(ctx, path, "-show_stream_groups", "-of", "json")
 	if err != nil {
@@ -124,7 +124,7 @@ func gridOf(ctx context.Context, path string) (*tileGrid, error) {
 	return best, nil
 }
 
-// filter puts the tiles together.
+// filter assembles the tiles.
 func (g *tileGrid) filter() string {
 	var inputs, places []string
 	for _, t := range g.Tiles {
@@ -138,9 +138,9 @@ func (g *tileGrid) filter() string {
 	return fmt.Sprintf("%s%scrop=%d:%d:%d:%d:exact=1", strings.Join(inputs, ""), stack, g.Width, g.Height, g.X, g.Y)
 }
 
-// pictureProperties are those of the picture that a file is for: by how many quarters,
-// counterclockwise, it is turned, how it is mirrored then, what its colours are, nil
-// where it does not say, and whether it is in tiles.
+// pictureProperties are the properties of the file's main picture: its rotation in
+// quarters, counterclockwise; the mirroring after that; its colours, nil if not stated;
+// and whether it is in tiles.
 type pictureProperties struct {
 	turns   int
 	mirror  string // ffmpeg's filter, "" for none
@@ -155,7 +155,7 @@ func heifProperties(path string) (p pictureProperties, err error) {
 		return p, badInput(path, err)
 	}
 	defer f.Close()
-	const most = 1 << 24 // bytes of the box that has all but pixels
+	const most = 1 << 24 // bytes of the box with everything but pixels
 	var meta []byte
 	for at := int64(0); at < size; {
 		head := make([]byte, 16)
@@ -181,8 +181,7 @@ func heifProperties(path string) (p pictureProperties, err error) {
 	return p, nil
 }
 
-// boxHead reads the name of a box, where its data begins and how long all of it is, at
-// most left.
+// boxHead reads the name of a box, the start of its data and its length, at most left.
 func boxHead(b []byte, left int64) (name string, data, length int64) {
 	length = int64(binary.BigEndian.Uint32(b))
 	name, data = string(b[4:8]), 8
@@ -209,7 +208,7 @@ func boxes(b []byte, do func(name string, data []byte)) {
 
 var errTruncated = errors.New("its box of properties ends early")
 
-// primaryProperties finds those of the primary item in the box "meta".
+// primaryProperties reads the properties of the primary item in the box "meta".
 func primaryProperties(meta []byte) (found pictureProperties, err error) {
 	if len(meta) < 4 {
 		return found, nil
@@ -283,7 +282,7 @@ func primaryProperties(meta []byte) (found pictureProperties, err error) {
 			switch p := properties[at-1]; {
 			case p.name == "irot" && len(p.data) > 0:
 				turns := int(p.data[0] & 3)
-				if found.mirror != "" { // to be mirrored first and then turned is to be turned back first
+				if found.mirror != "" { // mirroring before rotating equals rotating back before mirroring
 					turns = -turns & 3
 				}
 				found.turns = turns
@@ -297,7 +296,7 @@ func primaryProperties(meta []byte) (found pictureProperties, err error) {
 	return found, err
 }
 
-// itemKind finds the kind of an item in the box "iinf", "" where it isn't there.
+// itemKind finds the kind of an item in the box "iinf", "" if it is not there.
 func itemKind(items []byte, item uint32) (kind string) {
 	head := 6 // version, flags and a count
 	if len(items) > 0 && items[0] > 0 {
@@ -318,7 +317,7 @@ func itemKind(items []byte, item uint32) (kind string) {
 	return kind
 }
 
-// turnFilter turns a picture by quarters counterclockwise.
+// turnFilter rotates a picture by quarters counterclockwise.
 func turnFilter(turns int) string {
 	return [4]string{"", "transpose=cclock,", "hflip,vflip,", "transpose=clock,"}[turns&3]
 }

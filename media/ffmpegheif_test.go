@@ -20,7 +20,7 @@ import (
 )
 
 // TestTiledHEIC reads a picture of 4 x 3 tiles, and compares with tiles that ffmpeg
-// decodes one by one. Before 7.1 it reads none, which is said.
+// decodes one by one. ffmpeg before 7.1 cannot read it, which the error says.
 func TestTiledHEIC(t *testing.T) {
 	needFFmpeg(t)
 	path := filepath.Join("testdata", "video", "iphone-grid-256x192.heic")
@@ -50,7 +50,7 @@ func TestTiledHEIC(t *testing.T) {
 		want := make([]float32, 64*64*3)
 		FromRGBA(want, raw, 3)
 		at := image.Pt(tile%4*64, tile/4*64)
-		for y := 6; y < 58; y++ { // chroma is interpolated from one tile to the next
+		for y := 6; y < 58; y++ { // chroma is interpolated across tiles
 			for x := 6; x < 58; x++ {
 				for c, v := range want[(y*64+x)*3:][:3] { // its rounding depends on the width
 					require.InDelta(t, v, got[((at.Y+y)*256+at.X+x)*3+c], 2.01/127.5, "tile %d, %d, %d", tile, x, y)
@@ -69,7 +69,7 @@ func TestTiledHEIC(t *testing.T) {
 		h, w := clip.Size()
 		require.Equal(t, []int{192, 256, 192, 256}[turns], h)
 		frame := readFrame(t, clip, 0)
-		for _, c := range [][4]int{{100, 50, 50, 155}, {7, 180, 180, 248}} { // x and y, and where a quarter counterclockwise brings them
+		for _, c := range [][4]int{{100, 50, 50, 155}, {7, 180, 180, 248}} { // x and y, and their place after a quarter turn counterclockwise
 			x, y := [4]int{c[0], c[2], 255 - c[0], 191 - c[2]}[turns], [4]int{c[1], c[3], 191 - c[1], 255 - c[3]}[turns]
 			for i := range 3 {
 				assert.InDelta(t, got[(c[1]*256+c[0])*3+i], frame[(y*w+x)*3+i], 0.02, "turned by %d quarters", turns)
@@ -78,8 +78,8 @@ func TestTiledHEIC(t *testing.T) {
 	}
 }
 
-// heifTurned is the picture in tiles with a turn in place of a property that says how
-// deep it is.
+// heifTurned returns the tiled picture with a rotation instead of the property of its
+// depth.
 func heifTurned(t *testing.T, data []byte, turns int) []byte {
 	t.Helper()
 	out := bytes.Clone(data)
@@ -90,8 +90,8 @@ func heifTurned(t *testing.T, data []byte, turns int) []byte {
 	return out
 }
 
-// TestHEIFTurns: turns are those of the picture that the file is for, and what is broken
-// is told or has none.
+// TestHEIFTurns: the rotation is the main picture's, and broken files are reported or
+// have none.
 func TestHEIFTurns(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("testdata", "video", "iphone-grid-256x192.heic"))
 	require.NoError(t, err)
@@ -123,15 +123,15 @@ func TestHEIFTurns(t *testing.T) {
 	short[links+11] = 200 // entries
 	_, err = heifProperties(write(short))
 	require.ErrorContains(t, err, "x.heic: its box of properties ends early")
-	for i := range data[:1031] { // nothing panics
+	for i := range data[:1031] { // no panic
 		broken := bytes.Clone(data)
 		broken[i] ^= 0xff
 		heifProperties(write(broken[:len(broken)-i]))
 	}
 }
 
-// TestAVIFMirrored: the picture is red and lime above blue and white. It is turned by a
-// quarter counterclockwise, and then its top and bottom change places.
+// TestAVIFMirrored: the picture is red and lime above blue and white. It is rotated a
+// quarter counterclockwise, and then flipped vertically.
 func TestAVIFMirrored(t *testing.T) {
 	needFFmpeg(t)
 	data, err := os.ReadFile(filepath.Join("testdata", "video", "turned-then-mirrored.avif"))
@@ -164,8 +164,8 @@ func TestAVIFMirrored(t *testing.T) {
 	}
 }
 
-// TestTiledAVIF reads a picture of four tiles and says that its transparency is left out.
-// Before 7.1 ffmpeg reads one tile of it, which is refused.
+// TestTiledAVIF reads a picture of four tiles and warns that its transparency is dropped.
+// ffmpeg before 7.1 reads one tile of it, which is refused.
 func TestTiledAVIF(t *testing.T) {
 	needFFmpeg(t)
 	path := filepath.Join("testdata", "video", "tiles-with-alpha.avif")
@@ -188,8 +188,8 @@ func TestTiledAVIF(t *testing.T) {
 	}
 }
 
-// TestAnimatedAVIF: the clip is read, not the picture of it that newer versions of ffmpeg
-// list before it.
+// TestAnimatedAVIF reads the clip, not its single picture, which newer versions of ffmpeg
+// list first.
 func TestAnimatedAVIF(t *testing.T) {
 	needFFmpeg(t)
 	path := filepath.Join("testdata", "video", "animated-5frames.avif")
@@ -201,7 +201,7 @@ func TestAnimatedAVIF(t *testing.T) {
 	assert.Equal(t, len(found.videos()) > 1, found.choice(len(found.Streams)-1) != "")
 }
 
-// TestGridFilter: how tiles are put together, with what is cut off.
+// TestGridFilter: how tiles are assembled, and cropped.
 func TestGridFilter(t *testing.T) {
 	g := tileGrid{Width: 100, Height: 90, X: 4}
 	for i := range 2 {

@@ -9,15 +9,16 @@ import (
 	"slices"
 )
 
-// highDepthFrames are frames of more than 8 bits a channel on their way to ffmpeg: planes of
-// RGB, or of BT.709 in limited range with full chroma. ffmpeg 5.1's scaler makes Y of
-// 10-bit RGB 1.1 codes too bright on average and up to 3.1 off, so the matrix is ours.
+// highDepthFrames are frames of more than 8 bits per channel in the form that ffmpeg
+// receives: planes of RGB, or of BT.709 in limited range with full chroma. The conversion
+// is done here because ffmpeg 5.1's scaler makes Y of 10-bit RGB 1.1 codes too bright on
+// average, with errors up to 3.1.
 type highDepthFrames struct {
 	bits int
 	rgb  bool
 }
 
-// highDepthFor are those for a pixel format that is written; nil for one of 8 bits.
+// highDepthFor returns the form for an output pixel format; nil for one of 8 bits.
 func highDepthFor(pixels string) *highDepthFrames {
 	bits := ffprobeStream{PixelFormat: pixels}.bits()
 	if bits <= 8 {
@@ -29,7 +30,7 @@ func highDepthFor(pixels string) *highDepthFrames {
 	return &highDepthFrames{bits, isRGBName.MatchString(pixels)}
 }
 
-// name is ffmpeg's for their format.
+// name is ffmpeg's name of the form.
 func (d *highDepthFrames) name() string {
 	if d.rgb {
 		return fmt.Sprintf("gbrp%dle", d.bits)
@@ -37,7 +38,7 @@ func (d *highDepthFrames) name() string {
 	return fmt.Sprintf("yuv444p%dle", d.bits)
 }
 
-// pack sets dst, three planes of two bytes a pixel, to a frame, [H,W,3].
+// pack sets dst, three planes with two bytes per pixel, to a frame, [H,W,3].
 func (d *highDepthFrames) pack(dst []byte, frame []float32) {
 	plane := len(frame) / 3
 	put := func(p, i int, code float64) {

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestPlaylists: a file that names others is refused, whatever it is called.
+// TestPlaylists: a file that names other files is refused, whatever its name.
 func TestPlaylists(t *testing.T) {
 	needFFmpeg(t)
 	dir := t.TempDir()
@@ -26,9 +26,9 @@ func TestPlaylists(t *testing.T) {
 		`profiles="urn:mpeg:dash:profile:isoff-main:2011"><Period><AdaptationSet mimeType="video/mp2t">` +
 		`<Representation id="1" bandwidth="1000"><BaseURL>part.ts</BaseURL></Representation></AdaptationSet></Period></MPD>`
 	for _, c := range []struct{ name, text, want string }{
-		{"list.m3u8", hls, "is of the format hls, which may name other files"}, {"list.mp4", hls, ""}, {"list%03d.mp4", hls, ""}, // newer versions take no hls of another name
+		{"list.m3u8", hls, "is of the format hls, which may name other files"}, {"list.mp4", hls, ""}, {"list%03d.mp4", hls, ""}, // newer versions require hls's own extension
 		{"parts.ffconcat", concat, "is of the format concat, which may name other files"}, {"parts.mkv", concat, "is of the format concat, which may name other files"},
-		{"x.mpd", dash, ""}, // not every ffmpeg knows it
+		{"x.mpd", dash, ""}, // some versions of ffmpeg do not know it
 	} {
 		path := filepath.Join(dir, c.name)
 		require.NoError(t, os.WriteFile(path, []byte(c.text), 0o666))
@@ -41,8 +41,8 @@ func TestPlaylists(t *testing.T) {
 	}
 }
 
-// TestNamesLikePatterns: beside a picture whose name has %03d in it lie three
-// that the name would stand for.
+// TestNamesLikePatterns: a picture with %03d in its name lies beside three that the
+// pattern would match.
 func TestNamesLikePatterns(t *testing.T) {
 	needFFmpeg(t)
 	dir := t.TempDir()
@@ -62,9 +62,8 @@ func TestNamesLikePatterns(t *testing.T) {
 	}
 }
 
-// TestChangingVideo: where the pixel format changes in mid-stream no frame is
-// lost, and where the size does the video is refused, or scaled where that is
-// accepted.
+// TestChangingVideo: if the pixel format changes in mid-stream no frame is lost; if the
+// size changes the video is refused, or scaled if that is accepted.
 func TestChangingVideo(t *testing.T) {
 	needFFmpeg(t)
 	dir := t.TempDir()
@@ -100,7 +99,7 @@ func TestChangingVideo(t *testing.T) {
 	require.Len(t, warnings, 1)
 }
 
-// TestOldFFmpeg reads with an ffmpeg that doesn't know -fps_mode, but -vsync.
+// TestOldFFmpeg reads with an ffmpeg that knows -vsync, but not -fps_mode.
 func TestOldFFmpeg(t *testing.T) {
 	needFFmpeg(t)
 	f := Format{Height: 32, Width: 48, Frames: 3}
@@ -112,8 +111,7 @@ func TestOldFFmpeg(t *testing.T) {
 	openClip(t, path, f)
 }
 
-// otherFFmpeg puts a shell script in ffmpeg's place, in which FFMPEG is the real
-// one.
+// otherFFmpeg replaces ffmpeg by a shell script, in which FFMPEG is the real one.
 func otherFFmpeg(t *testing.T, script string) {
 	t.Helper()
 	if runtime.GOOS == "windows" {

@@ -10,32 +10,32 @@ import (
 	"strings"
 )
 
-// decodeLog reads ffmpeg's messages while it decodes. Its exit status is 0 for a truncated
-// file or broken pictures, which only messages report. It reads the lines of
-// -v repeat+level+verbose.
+// decodeLog reads ffmpeg's messages while it decodes, in the form of -v
+// repeat+level+verbose. Only messages report a truncated file or broken pictures; the
+// exit status is then still 0.
 type decodeLog struct {
-	format string   // what reads the container
-	others []string // codecs of the streams that are not asked for
+	format string   // the container's reader
+	others []string // codecs of the unused streams
 
 	line      []byte
 	errors    int    // lines
-	first     string // of them
-	container string // the first about the container, which tells more than those of the codec
+	first     string // first of these lines
+	container string // the first line about the container, which says more than the codec's
 
-	size, changed string // of the first pictures that went into the filter, and of the last that differed
+	size, changed string // of the first pictures that entered the filter, and of the last different ones
 }
 
-// logLine is "[h264 @ 0x55] [error] text"; newer ffmpeg has several contexts.
+// logLine matches "[h264 @ 0x55] [error] text"; newer ffmpeg has several contexts.
 var logLine = regexp.MustCompile(`^((?:\[[^]]* @ [^]]*\] )*)\[(\w+)\] (.*)$`)
 
-// harmless are errors by name only: every frame is there and right.
+// harmless are messages at error level that affect no frame.
 var harmless = []string{
-	"mmco: unref short failure",           // H.264 forgets a reference that it doesn't have
-	"unable to decode APP fields",         // of JPEG: metadata
-	"Referenced QT chapter track not",     // titles of chapters
-	"Missing key frame while searching",   // an edit list begins between key frames,
+	"mmco: unref short failure",           // H.264 drops a reference that it does not have
+	"unable to decode APP fields",         // JPEG metadata
+	"Referenced QT chapter track not",     // chapter titles
+	"Missing key frame while searching",   // an edit list begins between key frames
 	"Missing key frame while reordering",  // and is ignored
-	"non monotonically increasing dts to", // times of our own frames, which we number ourselves
+	"non monotonically increasing dts to", // times of this program's frames, which it numbers
 }
 
 func (s *decodeLog) Write(p []byte) (int, error) {
@@ -69,9 +69,9 @@ func (s *decodeLog) readLine(line string) {
 	}
 }
 
-// filterInput is what ffmpeg says when it makes a filter: at first, and again
-// where the size or the pixel format of the pictures changes. It scales them all
-// to the first ones' size.
+// filterInput matches ffmpeg's message when it creates a filter: at first, and whenever
+// the size or pixel format of the pictures changes. ffmpeg scales all pictures to the
+// first size.
 var filterInput = regexp.MustCompile(`^w:(\d+) h:(\d+) `)
 
 func (s *decodeLog) input(size string) {
@@ -83,8 +83,8 @@ func (s *decodeLog) input(size string) {
 	}
 }
 
-// ignored tells of errors that harm no frame. ffmpeg looks into every stream
-// while it opens a file, and complains of the sound too.
+// ignored reports whether an error affects no frame of the video. ffmpeg examines every
+// stream while it opens a file, so it also reports errors of the sound.
 func (s *decodeLog) ignored(context, text string) bool {
 	if slices.ContainsFunc(harmless, func(h string) bool { return strings.Contains(text, h) }) {
 		return true
@@ -93,8 +93,8 @@ func (s *decodeLog) ignored(context, text string) bool {
 	return slices.ContainsFunc(s.others, func(codec string) bool { return strings.HasPrefix(name, codec) })
 }
 
-// reason is one line of what was said, cut and quoted, with how many more there
-// are. file is ffmpeg's own name for what it read.
+// reason returns one message, shortened and quoted, and the number of further ones. file
+// is ffmpeg's name for what it read.
 func (s *decodeLog) reason(file string) string {
 	text := strings.ReplaceAll(cmp.Or(s.container, s.first), file, "the file")
 	if s.errors < 2 {

@@ -19,7 +19,7 @@ import (
 	"tessera/latent"
 )
 
-// createWith writes a clip, and returns what was told.
+// createWith writes a clip, and returns the messages.
 func createWith(t *testing.T, path string, f Format, o CreateOptions) ([]string, error) {
 	t.Helper()
 	var told []string
@@ -35,8 +35,8 @@ func createWith(t *testing.T, path string, f Format, o CreateOptions) ([]string,
 	return told, nil
 }
 
-// TestEncoderChoices: codec, quality and pixel format reach ffmpeg, and what it
-// doesn't know is one error before any frame.
+// TestEncoderChoices: codec, quality and pixel format reach ffmpeg, and an unknown one is
+// an error before the first frame.
 func TestEncoderChoices(t *testing.T) {
 	needFFmpeg(t)
 	dir := t.TempDir()
@@ -48,7 +48,7 @@ func TestEncoderChoices(t *testing.T) {
 	}{
 		{"crf.mp4", CreateOptions{CRF: "40"}, "h264", "yuv420p"},
 		{"deep.mkv", CreateOptions{PixelFormat: "yuv444p10le"}, "h264", "yuv444p10le"},
-		{"x265.mp4", CreateOptions{Codec: "libx265", CRF: "20"}, "hevc", "yuv420p"}, // says much about itself
+		{"x265.mp4", CreateOptions{Codec: "libx265", CRF: "20"}, "hevc", "yuv420p"}, // it prints much about itself
 		{"ffv1.mkv", CreateOptions{Codec: "ffv1", PixelFormat: "bgr0"}, "ffv1", "bgr0"},
 		{"prores.mov", CreateOptions{Codec: "prores_ks", PixelFormat: "yuv422p10le"}, "prores", "yuv422p10le"},
 		{"vp8.webm", CreateOptions{Codec: "libvpx", CRF: "10"}, "vp8", "yuv420p"},
@@ -101,8 +101,8 @@ func TestEncoderChoices(t *testing.T) {
 	only(t, dir)
 }
 
-// TestDeepOutputs: pixel formats of more than 8 bits hold the floats, rounded once, in
-// lossless files that ffmpeg reads back. Of less chroma the mean is compared.
+// TestDeepOutputs: pixel formats of more than 8 bits store the floats, rounded once, in
+// lossless files that ffmpeg reads back. For subsampled chroma the mean is compared.
 func TestDeepOutputs(t *testing.T) {
 	needFFmpeg(t)
 	dir := t.TempDir()
@@ -114,7 +114,7 @@ func TestDeepOutputs(t *testing.T) {
 	}{
 		{"gbrp10le", "gbrp10le", 10, true},
 		{"gbrp16le", "gbrp16le", 16, true},
-		{"rgb48le", "gbrp16le", 16, true}, // the same to FFV1
+		{"rgb48le", "gbrp16le", 16, true}, // FFV1 does not distinguish them
 		{"yuv444p10le", "yuv444p10le", 10, false},
 		{"yuv444p12le", "yuv444p12le", 12, false},
 		{"yuv420p10le", "yuv420p10le", 10, false},
@@ -122,7 +122,7 @@ func TestDeepOutputs(t *testing.T) {
 		path := filepath.Join(dir, "out.mkv")
 		told, err := createWith(t, path, f, CreateOptions{Codec: "ffv1", PixelFormat: c.pixels, RateAsked: true})
 		require.NoError(t, err)
-		require.Len(t, told, 1) // of the rate
+		require.Len(t, told, 1) // about the rate
 		assert.Equal(t, c.holds, ffprobe(t, path)["pix_fmt"])
 		raw, err := exec.Command("ffmpeg", "-v", "error", "-i", path, "-f", "rawvideo", "-pix_fmt", c.holds, "-").Output()
 		require.NoError(t, err)
@@ -168,7 +168,7 @@ func mean(values []float64) float64 {
 	return sum / float64(len(values))
 }
 
-// TestSaidOfOutputs: odd sizes and pixels that are not square.
+// TestSaidOfOutputs: warnings about odd sizes and pixels that are not square.
 func TestSaidOfOutputs(t *testing.T) {
 	needFFmpeg(t)
 	dir := t.TempDir()
@@ -193,13 +193,13 @@ func TestSaidOfOutputs(t *testing.T) {
 			assert.Equal(t, filepath.Join(dir, c.want[0]), told[0])
 		}
 		if c.f.Aspect.Known() && len(c.want) == 0 {
-			assert.InDelta(t, wide.Float(), AspectOf(openClip(t, path, c.f)).Float(), 0.005, c.name) // WebM has whole pixels
+			assert.InDelta(t, wide.Float(), AspectOf(openClip(t, path, c.f)).Float(), 0.005, c.name) // WebM stores integers
 		}
 	}
 }
 
-// TestSound carries sound along with frames that are one second long. What it
-// carries is silent but for a click at 0.3 s of the video.
+// TestSound adds sound to frames that are one second long. The sound is silent except for
+// a click at 0.3 s of the video.
 func TestSound(t *testing.T) {
 	needFFmpeg(t)
 	dir, spools := t.TempDir(), t.TempDir()
@@ -218,7 +218,7 @@ func TestSound(t *testing.T) {
 	brief := file("brief.mkv", "-c:v", "libx264", "-c:a", "libopus", "-af", "atrim=0:0.6")
 	silent := file("silent.mp4", "-map", "0:v", "-c:v", "libx264")
 	two := file("two.mkv", "-map", "0:v", "-map", "1:a", "-map", "1:a", "-c:v", "libx264", "-c:a", "libopus")
-	late := filepath.Join(dir, "late.mkv") // the video begins half a second after the sound
+	late := filepath.Join(dir, "late.mkv") // the video starts half a second after the sound
 	ffmpeg(t, "-f", "lavfi", "-i", "aevalsrc='if(between(t,0.8,0.81),0.9,0)':d=2:s=48000", "-itsoffset", "0.5", "-f", "lavfi", "-i", video,
 		"-map", "1:v", "-map", "0:a", "-c:v", "libx264", "-c:a", "pcm_s16le", late)
 	t.Setenv("TMPDIR", spools)
@@ -285,7 +285,7 @@ func TestSound(t *testing.T) {
 	require.ErrorIs(t, err, ErrInput)
 	require.ErrorContains(t, err, "silent.mp4: holds no sound")
 
-	// What can't be read is no reason to lose the video.
+	// Unreadable sound is no reason to lose the video.
 	broken := file("broken.mkv", "-c:v", "libx264", "-c:a", "flac")
 	data, err := os.ReadFile(broken)
 	require.NoError(t, err)
@@ -303,7 +303,7 @@ func TestSound(t *testing.T) {
 	openClip(t, out, f)
 }
 
-// TestLeftBehind: what of a video is neither frames nor the sound that goes along.
+// TestLeftBehind: parts of a video that are neither frames nor the added sound.
 func TestLeftBehind(t *testing.T) {
 	needFFmpeg(t)
 	dir := t.TempDir()
@@ -330,7 +330,7 @@ func TestLeftBehind(t *testing.T) {
 	}
 }
 
-// TestRateIsSaid: a rate that was asked for and the format has no place for.
+// TestRateIsSaid: a requested rate that the format does not store.
 func TestRateIsSaid(t *testing.T) {
 	f := Format{Height: 48, Width: 64, Frames: 1, FPS: latent.Rational{Num: 25, Den: 1}}
 	for name, says := range map[string]bool{"frames": true, "a.png": true, "a.npy": true, "a.safetensors": false, "a.y4m": false} {
@@ -357,8 +357,8 @@ func TestRateIsSaid(t *testing.T) {
 	}
 }
 
-// TestWriteAnimations: WebP that keeps every pixel, GIF that says what it loses, and an
-// ffmpeg that lacks the encoder.
+// TestWriteAnimations: WebP that keeps every pixel, GIF with its warning, and an ffmpeg
+// that lacks the encoder.
 func TestWriteAnimations(t *testing.T) {
 	needFFmpeg(t)
 	dir := t.TempDir()
@@ -379,7 +379,7 @@ func TestWriteAnimations(t *testing.T) {
 		}
 		assert.Equal(t, c.says, told)
 		clip := openClip(t, path, f)
-		assert.InDelta(t, 5/24.0, 5/clip.FPS().Float(), 0.011, "length of %s", c.name) // GIF has hundredths of a second
+		assert.InDelta(t, 5/24.0, 5/clip.FPS().Float(), 0.011, "length of %s", c.name) // GIF stores hundredths of a second
 		for i := range f.Frames {
 			checkColour(t, i, readFrame(t, clip, i), quantised(testFrame(i, f.Height, f.Width)), c.rms)
 		}
@@ -406,8 +406,7 @@ func TestWriteAnimations(t *testing.T) {
 	only(t, dir)
 }
 
-// clickAt is when the loudest sample is heard, and how long the sound is, in
-// seconds.
+// clickAt returns the time of the loudest sample and the length of the sound, in seconds.
 func clickAt(t *testing.T, path string) (at, seconds float64) {
 	t.Helper()
 	const rate = 48000
@@ -423,7 +422,7 @@ func clickAt(t *testing.T, path string) (at, seconds float64) {
 	return at, float64(len(out)/2) / rate
 }
 
-// TestMotionJPEG reads the colours that were written: JPEG is in BT.601.
+// TestMotionJPEG reads the colours that were written: JPEG uses BT.601.
 func TestMotionJPEG(t *testing.T) {
 	needFFmpeg(t)
 	for _, ext := range []string{".mov", ".mkv"} {

@@ -18,7 +18,7 @@ import (
 	"tessera/latent"
 )
 
-// ffprobeStream is what ffprobe says of a video stream.
+// ffprobeStream is ffprobe's description of a video stream.
 type ffprobeStream struct {
 	Index        int
 	CodecName    string `json:"codec_name"`
@@ -30,7 +30,7 @@ type ffprobeStream struct {
 	AvgFrameRate string `json:"avg_frame_rate"`
 	RFrameRate   string `json:"r_frame_rate"`
 	CodecType    string `json:"codec_type"`
-	Count        string `json:"nb_frames"` // what the container says, if anything
+	Count        string `json:"nb_frames"` // as the container states it, if at all
 	FieldOrder   string `json:"field_order"`
 	Start        string `json:"start_time"`
 	Duration     string
@@ -43,33 +43,33 @@ type ffprobeStream struct {
 	SideData []struct {
 		Rotation float64
 	} `json:"side_data_list"`
-	Disposition struct { // 1 where it is so
+	Disposition struct { // 1 means true
 		Default     int
 		AttachedPic int `json:"attached_pic"`
 		Thumbnails  int `json:"timed_thumbnails"`
 		Still       int `json:"still_image"`
-		Dependent   int // it is a part of a picture
+		Dependent   int // part of a picture
 	}
 
-	still   bool // a picture, whose rate says nothing
-	literal bool // the reader would take %03d for a number
+	still   bool // a picture, whose rate means nothing
+	literal bool // the reader treats %03d as a number
 	format  string
-	seconds float64  // of the file, 0 where unknown
-	end     float64  // of the file, by its own clock, 0 where unknown
+	seconds float64  // of the file, 0 if unknown
+	end     float64  // of the file, by its clock, 0 if unknown
 	others  []string // codecs of the other streams
-	choice  string   // what is to be said of the other video streams
+	choice  string   // remark about the other video streams
 
-	grid    *tileGrid // that the stream is a tile of
-	stored  bool      // the picture is not to be turned
-	mirror  string    // a filter with which such a picture is mirrored then, "" for none
-	apart   bool      // its transparency is in another stream
-	upright int       // quarters, counterclockwise, to turn a picture by that ffmpeg leaves as it is
+	grid    *tileGrid // the grid that the stream is a tile of
+	stored  bool      // do not rotate the picture
+	mirror  string    // filter that mirrors the picture after rotation, "" for none
+	apart   bool      // transparency is in another stream
+	upright int       // quarters, counterclockwise, to rotate a picture that ffmpeg does not rotate
 }
 
-// probed is what ffprobe says of a file.
+// probed is ffprobe's description of a file.
 type probed struct {
-	sequence bool // it is for a clip of pictures
-	track    int  // of its video that is meant, 0 for the one that a player would show
+	sequence bool // the file is mainly a clip of pictures
+	track    int  // requested video track, 0 for the one that a player would show
 	Streams  []ffprobeStream
 	Chapters []struct{}
 	Format   struct {
@@ -115,7 +115,7 @@ func probe(ctx context.Context, path string, track int) (s ffprobeStream, err er
 	return s, nil
 }
 
-// first is the first stream of a kind, -1 where there is none.
+// first returns the first stream of a kind, -1 if there is none.
 func (p *probed) first(kind string) int {
 	return slices.IndexFunc(p.Streams, func(s ffprobeStream) bool { return s.CodecType == kind })
 }
@@ -123,7 +123,7 @@ func (p *probed) first(kind string) int {
 // probeAll lists the streams.
 func probeAll(ctx context.Context, path string) (found probed, err error) {
 	if _, err := file.Look(path); err != nil {
-		return found, badInput(path, err) // a pipe that nobody writes to would be waited for
+		return found, badInput(path, err) // opening a pipe without a writer would block
 	}
 	out, log, err := ffprobeRun(ctx, path, "-show_streams", "-show_format", "-show_chapters", "-of", "json")
 	if err != nil {
@@ -142,12 +142,12 @@ func probeAll(ctx context.Context, path string) (found probed, err error) {
 	return found, nil
 }
 
-// notOneFile is how ffmpeg says that a format is not in oneFile.
+// notOneFile matches ffmpeg's message that a format is not in oneFile.
 var notOneFile = regexp.MustCompile(`\[(\S+) @ [^]]*\] Format not on whitelist`)
 
-// ffprobeRun returns what ffprobe answers, and the end of what it says besides. A
-// name with %03d in it is a name. ffprobe before 5.0 refuses the option for that
-// where the format doesn't have it, and can then do without.
+// ffprobeRun returns ffprobe's output and the end of its messages. It disables %03d in
+// names. ffprobe before 5.0 refuses the option for formats that do not have it, and does
+// not need it then.
 func ffprobeRun(ctx context.Context, path string, args ...string) (out, said []byte, err error) {
 	for _, literal := range []bool{strings.Contains(path, "%"), false} {
 		var cmd *exec.Cmd
@@ -169,7 +169,7 @@ func ffprobeRun(ctx context.Context, path string, args ...string) (out, said []b
 	return nil, said, err
 }
 
-// readFailure blames the file, unless the run was stopped.
+// readFailure makes an error about the file, unless the run was stopped.
 func readFailure(ctx context.Context, path string, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("media: %s: %w", path, err)
@@ -177,8 +177,8 @@ func readFailure(ctx context.Context, path string, err error) error {
 	return badInput(path, err)
 }
 
-// rate is what the headers tell. It prefers the average: with a varying rate it gives
-// the right duration, where they know it.
+// rate returns the headers' rate. It prefers the average, which gives the right duration
+// if the rate varies, provided that the headers know it.
 func (s ffprobeStream) rate() latent.Rational {
 	if s.still {
 		return latent.Rational{}
@@ -191,8 +191,8 @@ func (s ffprobeStream) rate() latent.Rational {
 	return latent.Rational{}
 }
 
-// alphaDecoder asks for the decoder that knows WebM's alpha: ffmpeg's own ones
-// leave it out.
+// alphaDecoder selects the decoder that reads WebM's alpha, which ffmpeg's own decoders
+// ignore.
 func (s ffprobeStream) alphaDecoder() []string {
 	decoder := map[string]string{"vp8": "libvpx", "vp9": "libvpx-vp9"}[s.CodecName]
 	if decoder == "" || s.Tags.AlphaMode != "1" {
@@ -201,7 +201,7 @@ func (s ffprobeStream) alphaDecoder() []string {
 	return []string{"-c:v", decoder}
 }
 
-// expected is how many frames there should be, in words.
+// expected returns the expected number of frames, in words.
 func (s ffprobeStream) expected() string {
 	if n, err := strconv.Atoi(s.Count); err == nil {
 		return fmt.Sprintf(" of %d", n)
@@ -212,9 +212,9 @@ func (s ffprobeStream) expected() string {
 	return ""
 }
 
-// lost tells of frames of an .avi that its header counts and nobody found: ffmpeg
-// passes over chunks that it doesn't know without a word. Frames that a camera
-// has dropped are counted, too, so it is no error.
+// lost remarks on frames of an .avi that its header counts but ffmpeg did not find:
+// ffmpeg silently skips chunks that it does not know. This is not an error, because the
+// header also counts frames that a camera dropped.
 func (s ffprobeStream) lost(frames int, r *remarks) {
 	if n, err := strconv.Atoi(s.Count); err == nil && s.format == "avi" && n > frames {
 		r.warn("its header counts %d frames, of which %d were found: the others were dropped or are damaged", n, frames)

@@ -14,34 +14,33 @@ import (
 	"tessera/latent"
 )
 
-// recentFrames is how many frames before the next one a videoClip has at hand:
-// as many as an encoder goes back at the end of a clip, to mirror it.
+// recentFrames is how many frames before the next one a videoClip keeps in memory: as
+// many as an encoder goes back at the end of a clip, to mirror it.
 const recentFrames = 4
 
-// videoClip is a clip that ffmpeg decodes while it is read. Reading on is what it
-// is made for; going back further than recentFrames begins anew, or looks into
-// the spool, where frames are kept. ffmpeg makes a row of PPM pictures of one
-// size, or of PAM ones where there is alpha: these carry the size themselves,
-// after any rotation the file asks for.
+// videoClip is a clip that ffmpeg decodes while it is read. It is made for reading in
+// order. Going back further than recentFrames starts again, or reads the spool if frames
+// are kept. ffmpeg writes a sequence of PPM pictures of one size, or PAM pictures if
+// there is alpha; these contain the size after any rotation that the file asks for.
 type videoClip struct {
 	ctx         context.Context
 	path        string
 	stream      ffprobeStream
 	options     OpenOptions
-	passthrough string // ffmpeg's option for every frame once
+	passthrough string // ffmpeg's option to pass every frame once
 	channels    int
 	picture     pnmHeader
 	frames      int
 	fps         latent.Rational
 
-	run    *pictureRun // nil where none is under way
-	next   int         // the frame that run gives next
+	run    *pictureRun // nil if none runs
+	next   int         // next frame of run
 	recent [recentFrames][]byte
-	spool  *spool // nil where frames aren't kept
+	spool  *spool // nil if frames are not kept
 }
 
-// openFFmpeg decodes the whole video once without keeping it: what is broken is
-// told before anything is made of it, and the frames are counted.
+// openFFmpeg first decodes the whole video without storing it, to find damage before any
+// work and to count the frames.
 func openFFmpeg(ctx context.Context, path string, channels int, o OpenOptions) (Clip, error) {
 	stream, err := probe(ctx, path, o.Track)
 	if err != nil {
@@ -67,8 +66,8 @@ func openFFmpeg(ctx context.Context, path string, channels int, o OpenOptions) (
 	return c, nil
 }
 
-// toneMapped sets the colours of a frame, [H,W,channels], to those of a picture in HDR,
-// as it is stored.
+// toneMapped sets the colours of a frame, [H,W,channels], to those of an HDR picture, as
+// stored.
 func toneMapped(ctx context.Context, path string, frame []float32, channels int) error {
 	stream, err := probe(ctx, path, 0)
 	if err != nil {
@@ -92,10 +91,10 @@ func toneMapped(ctx context.Context, path string, frame []float32, channels int)
 	return nil
 }
 
-// args have ffmpeg decode every frame of the video stream, once and in order. Frames
-// are numbered and passed through, so that none is dropped or doubled whatever their
-// times are; the numbers begin again where the pixels change in mid-stream, as ffmpeg
-// then makes a new filter.
+// args makes ffmpeg decode every frame of the video stream, once and in order. It numbers
+// the frames and passes them through, so that none is dropped or doubled, whatever their
+// times. The numbers restart where the pixels change in mid-stream, because ffmpeg then
+// creates a new filter.
 func (c *videoClip) args(filter string, output ...string) []string {
 	args := []string{"-v", "repeat+level+verbose", "-nostdin", "-nostats"}
 	if c.channels == 4 {
@@ -103,7 +102,7 @@ func (c *videoClip) args(filter string, output ...string) []string {
 	}
 	filter = turnFilter(c.stream.upright) + c.stream.mirror + "settb=1/25,setpts=N" + filter
 	if c.stream.upright > 0 || c.stream.mirror != "" || c.stream.grid != nil || c.stream.stored {
-		args = append(args, "-noautorotate") // else newer ffmpeg turns it, too
+		args = append(args, "-noautorotate") // otherwise newer ffmpeg rotates it as well
 	}
 	args = append(args, inputArgs(c.path, c.stream.literal)...)
 	if c.stream.grid != nil {
@@ -114,9 +113,8 @@ func (c *videoClip) args(filter string, output ...string) []string {
 	return append(append(args, c.passthrough, "passthrough"), output...)
 }
 
-// check decodes the video for nothing, and counts the frames. It returns the
-// error that ffmpeg ended with in what it said, unless that was no fault of the
-// file.
+// check decodes the video without output and counts the frames. It returns ffmpeg's
+// error, unless the file is not the cause.
 func (c *videoClip) check() error {
 	for _, c.passthrough = range []string{"-fps_mode", "-vsync"} { // the latter before ffmpeg 5.1
 		cmd, _, err := ffmpegCommand(c.ctx, "ffmpeg",
@@ -141,7 +139,7 @@ func (c *videoClip) check() error {
 	panic("media: unreachable")
 }
 
-// judge refuses what is broken, unless that is accepted.
+// judge refuses a damaged video, unless damage is accepted.
 func (c *videoClip) judge(log *decodeLog) error {
 	if c.frames == 0 {
 		if log.errors > 0 {
@@ -166,7 +164,7 @@ func (c *videoClip) judge(log *decodeLog) error {
 		log.reason("file:"+c.path), c.frames, c.stream.expected()))
 }
 
-// damaged refuses what was read, or warns of it where that was asked for.
+// damaged refuses the video, or warns if damage is accepted.
 func (c *videoClip) damaged(text string) error {
 	if !c.options.AcceptDamaged {
 		return badInput(c.path, &damagedError{text})
@@ -175,7 +173,7 @@ func (c *videoClip) damaged(text string) error {
 	return nil
 }
 
-// frameCounter finds the last number in what ffmpeg says of its progress.
+// frameCounter finds the last frame number in ffmpeg's progress messages.
 type frameCounter struct {
 	frames int
 	line   []byte
@@ -195,7 +193,7 @@ func (f *frameCounter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// first reads the first frame, which tells the size.
+// first reads the first frame, which gives the size.
 func (c *videoClip) first() error {
 	if err := c.begin(); err != nil {
 		return err
@@ -211,7 +209,7 @@ func (c *videoClip) first() error {
 	return c.pixels()
 }
 
-// pictureRun is an ffmpeg that decodes.
+// pictureRun is a running ffmpeg that decodes.
 type pictureRun struct {
 	stop   context.CancelFunc
 	cmd    *exec.Cmd
@@ -247,16 +245,16 @@ func (c *videoClip) begin() error {
 	return nil
 }
 
-// end stops ffmpeg, which may be waiting for its frames to be read.
+// end stops ffmpeg, which may be blocked on its output.
 func (c *videoClip) end() {
 	if c.run != nil {
 		c.run.stop()
-		c.run.cmd.Wait() // killed: its error says nothing
+		c.run.cmd.Wait() // killed, so its error means nothing
 		c.run = nil
 	}
 }
 
-// pixels reads those of frame next, whose header is read.
+// pixels reads the pixels of frame next, whose header was read.
 func (c *videoClip) pixels() error {
 	pix := c.recent[c.next%recentFrames]
 	if _, err := io.ReadFull(c.run.frames, pix); err != nil {
@@ -272,12 +270,12 @@ func (c *videoClip) pixels() error {
 	return nil
 }
 
-// short tells why a frame that was there is not there any more.
+// short explains why an existing frame is missing now.
 func (c *videoClip) short(err error) error {
 	if cerr := c.ctx.Err(); cerr != nil {
 		return fmt.Errorf("media: %s: %w", c.path, cerr)
 	}
-	c.run.cmd.Wait() // to the end of what it says
+	c.run.cmd.Wait() // waits for the last messages
 	reason := err.Error()
 	if c.run.log.errors > 0 {
 		reason = "ffmpeg says " + c.run.log.reason("file:"+c.path)

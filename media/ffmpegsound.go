@@ -15,24 +15,24 @@ import (
 	"tessera/temporary"
 )
 
-// sound is that of a file, ready to go along with a video: taken out beforehand,
-// so that what is wrong with it doesn't end the writing of frames.
+// sound is a file's sound, extracted before frames are written, so that a fault in it
+// does not end their writing.
 type sound struct {
 	file  *os.File
 	named bool
 }
 
-// soundCodecs are what a container takes as it is; Matroska takes anything.
+// soundCodecs are the codecs that a container stores unchanged; Matroska accepts any.
 var soundCodecs = map[string][]string{
 	".mp4":  {"aac", "mp3", "ac3", "eac3", "alac", "opus"},
 	".mov":  {"aac", "mp3", "ac3", "eac3", "alac", "pcm_s16le", "pcm_s24le", "pcm_s16be", "pcm_s24be"},
 	".webm": {"opus", "vorbis"},
 }
 
-// takeSound takes the sound track of a file out that players play, the part that lies
-// beside so many seconds of its video, for a container. It returns nil, and warns, where
-// that can't be; from nothing, or from what needs no ffmpeg, it is silent unless
-// the sound was asked for.
+// takeSound extracts the sound track that players play, for the first seconds of the
+// video, in a form for the container. If this is not possible it returns nil and warns.
+// It does not warn about inputs without sound, or that need no ffmpeg, unless the sound
+// was requested.
 func takeSound(ctx context.Context, path, ext string, seconds float64, o CreateOptions) (*sound, error) {
 	from, err := probeAll(ctx, o.Sound)
 	if err != nil {
@@ -69,7 +69,7 @@ func takeSound(ctx context.Context, path, ext string, seconds float64, o CreateO
 	switch end, known := from.soundEnd(at); {
 	case known && end < seconds-0.1:
 		o.warn(fmt.Sprintf("%s: its sound ends after %.1f s: the rest of %s, %.1f s, is silent", o.Sound, max(0, end), path, seconds-max(0, end)))
-	case known && end > seconds+0.1 && !o.SoundAsked: // who asks for it has it cut
+	case known && end > seconds+0.1 && !o.SoundAsked: // if requested, it is cut
 		o.warn(fmt.Sprintf("%s: its sound lasts %.1f s longer than its frames: %s gets the first %.1f s", o.Sound, end-seconds, path, seconds))
 	}
 	s, damage, err := newSound(ctx, from, at, o.Sound, ext, seconds, how)
@@ -83,8 +83,8 @@ func takeSound(ctx context.Context, path, ext string, seconds float64, o CreateO
 	return nil, nil
 }
 
-// sound is the index of the sound track that players play, -1 for none: the first that
-// the file marks as default, else the first. It is the number-th of so many.
+// sound returns the index of the sound track that players play, -1 for none: the first
+// marked as default, else the first. It is track number of tracks.
 func (p *probed) sound() (at, number, tracks int) {
 	at = -1
 	for i, s := range p.Streams {
@@ -99,8 +99,8 @@ func (p *probed) sound() (at, number, tracks int) {
 	return at, number, tracks
 }
 
-// newSound runs ffmpeg for the stream at that index. damage is what ffmpeg says of a sound
-// of which some could be read.
+// newSound extracts the stream at index at with ffmpeg. damage is ffmpeg's message if
+// only part of the sound could be read.
 func newSound(ctx context.Context, from probed, at int, path, ext string, seconds float64, how []string) (s *sound, damage string, err error) {
 	f, err := temporary.Create(os.TempDir(), "tessera-sound", 0o600)
 	if err != nil {
@@ -115,7 +115,7 @@ func newSound(ctx context.Context, from probed, at int, path, ext string, second
 	args = append(args, "-map", fmt.Sprintf("0:%d", from.Streams[at].Index), "-map_metadata", "-1", "-t", strconv.FormatFloat(seconds, 'f', 6, 64))
 	args = append(append(args, how...), "-f", containers[ext])
 	if ext == ".mp4" || ext == ".mov" {
-		args = append(args, "-movflags", "+faststart") // it is read from a pipe
+		args = append(args, "-movflags", "+faststart") // ffmpeg reads it from a pipe
 	}
 	cmd, _, err := ffmpegCommand(ctx, "ffmpeg", append(args, "file:"+f.Name())...)
 	if err != nil {
@@ -140,11 +140,11 @@ func newSound(ctx context.Context, from probed, at int, path, ext string, second
 	if log.errors > 0 {
 		damage = log.reason("file:" + path)
 	}
-	s.named = os.Remove(f.Name()) != nil // where an open file can lose its name
+	s.named = os.Remove(f.Name()) != nil // if the system cannot remove the name of an open file
 	return s, damage, nil
 }
 
-// videoDelay is how many seconds after the file's beginning its video begins.
+// videoDelay returns how many seconds after the file's start its video starts.
 func (p *probed) videoDelay() float64 {
 	at, err := p.video(p.track)
 	if err != nil {
@@ -158,17 +158,16 @@ func (p *probed) videoDelay() float64 {
 	return video - start
 }
 
-// soundEnd is how long after its video's beginning a file's sound ends, of the
-// stream at.
+// soundEnd returns how long after the start of the video the sound of stream at ends.
 func (p *probed) soundEnd(at int) (seconds float64, known bool) {
 	s := p.Streams[at]
 	length, err := strconv.ParseFloat(s.Duration, 64)
-	if err != nil { // Matroska has it as a tag, 00:00:01.500000000
+	if err != nil { // Matroska stores it as a tag, 00:00:01.500000000
 		var hours, minutes int
 		if n, _ := fmt.Sscanf(s.Tags.Duration, "%d:%d:%f", &hours, &minutes, &length); n != 3 {
 			return 0, false
 		}
-		length += 3600*float64(hours) + 60*float64(minutes) // is the end, not the length
+		length += 3600*float64(hours) + 60*float64(minutes) // this is the end, not the length
 		return length - p.videoDelay(), true
 	}
 	start, err := strconv.ParseFloat(s.Start, 64)
@@ -179,7 +178,7 @@ func (p *probed) soundEnd(at int) (seconds float64, known bool) {
 	return length - p.videoDelay(), true
 }
 
-// input is ffmpeg's name for the sound, in a command that is about to start.
+// input returns ffmpeg's name for the sound in a command that is about to start.
 func (s *sound) input(cmd *exec.Cmd) string {
 	if s.named {
 		return "file:" + s.file.Name()
@@ -196,7 +195,7 @@ func (s *sound) close() error {
 	return err
 }
 
-// HasSound reports whether a file has a sound track, as far as ffmpeg knows.
+// HasSound reports whether ffmpeg finds a sound track in a file.
 func HasSound(ctx context.Context, path string) bool {
 	if soundless(path) {
 		return false
@@ -205,8 +204,8 @@ func HasSound(ctx context.Context, path string) bool {
 	return err == nil && from.first("audio") >= 0
 }
 
-// isVideoFile tells of outputs that may have sound, isAnimation of those that ffmpeg
-// writes without.
+// isVideoFile reports whether an output may have sound, isAnimation whether ffmpeg writes
+// it without sound.
 func isVideoFile(path string) bool { return containers[extension(path)] != "" && !isFolder(path) }
 func isAnimation(path string) bool { return animations[extension(path)] != nil && !isFolder(path) }
 
@@ -215,7 +214,7 @@ func isFolder(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// soundless are inputs that have no sound, as their names tell.
+// soundless reports whether an input's name shows that it has no sound.
 func soundless(path string) bool {
 	return isFolder(path) || slices.Contains(strings.Fields(".png .jpg .jpeg .webp .y4m .npy .safetensors"), extension(path))
 }

@@ -9,23 +9,23 @@ import (
 	"tessera/format/quote"
 )
 
-// isCover tells of pictures that stand for the file: covers of music and films, and
-// thumbnails of places in them.
+// isCover reports whether a picture represents the file: a cover of music or film, or a
+// thumbnail.
 func (s ffprobeStream) isCover() bool {
 	return s.Disposition.AttachedPic == 1 || s.Disposition.Thumbnails == 1
 }
 
-// isStill tells of pictures beside a video: those that say so, and the one of a file that
-// is for a clip of pictures, such as an animated AVIF.
+// isStill reports whether a stream is a picture beside a video: it says so, or it is the
+// single picture of a file that is mainly a clip, such as an animated AVIF.
 func (p *probed) isStill(s ffprobeStream) bool {
 	return s.Disposition.Still == 1 || p.sequence && s.Count == "1"
 }
 
-// isTile tells of parts of pictures.
+// isTile reports whether a stream is part of a picture.
 func (s ffprobeStream) isTile() bool { return s.Disposition.Dependent == 1 }
 
-// videos are the indices of the video streams, in order, with one for all tiles of
-// pictures. Track n is the n-th of them.
+// videos returns the indices of the video streams in order, with one entry for all tiles
+// of pictures. Track n is the n-th entry.
 func (p *probed) videos() (all []int) {
 	tiled := false
 	for i, s := range p.Streams {
@@ -38,9 +38,8 @@ func (p *probed) videos() (all []int) {
 	return all
 }
 
-// video is the index of the track-th video stream, or with 0 of the one that a player
-// would show: the first that the file marks as default, else the first, and of covers
-// none.
+// video returns the index of the track-th video stream, or with 0 of the one that a
+// player would show: the first marked as default, else the first, but never a cover.
 func (p *probed) video(track int) (int, error) {
 	all := p.videos()
 	switch {
@@ -64,7 +63,7 @@ func (p *probed) video(track int) (int, error) {
 		switch {
 		case s.Disposition.Default == 1:
 			mine += 2
-		case s.isTile(): // of the picture that the file is for; others are thumbnails
+		case s.isTile(): // tile of the main picture; others belong to thumbnails
 			mine++
 		}
 		if mine > rank {
@@ -100,7 +99,7 @@ func (p *probed) tracks(streams []int) string {
 	return quote.List(texts, ", ")
 }
 
-// choice says that stream at was chosen among several, "" where it is the only one.
+// choice says which of several streams was chosen, "" if there is only one.
 func (p *probed) choice(at int) string {
 	var others []int
 	for _, i := range p.videos() {

@@ -13,8 +13,8 @@ import (
 	"tessera/latent"
 )
 
-// TestTracks: of several video streams the one is read that a player would show, and
-// that is said; a cover is none, whatever its place.
+// TestTracks: of several video streams, the one that a player would show is read, with a
+// note; a cover never is, whatever its position.
 func TestTracks(t *testing.T) {
 	needFFmpeg(t)
 	dir := t.TempDir()
@@ -26,7 +26,7 @@ func TestTracks(t *testing.T) {
 		return path
 	}
 	second := two("second.mkv", "0", "default")
-	cover := filepath.Join("testdata", "video", "cover-first.mp4") // no muxer of ffmpeg's puts it there
+	cover := filepath.Join("testdata", "video", "cover-first.mp4") // no muxer of ffmpeg puts it there
 	for _, c := range []struct {
 		path  string
 		track int
@@ -61,7 +61,7 @@ func TestTracks(t *testing.T) {
 	}
 }
 
-// TestTracksRefused: sound with a cover is no picture, and tracks that there are not.
+// TestTracksRefused: sound with a cover is not a video, and missing tracks are refused.
 func TestTracksRefused(t *testing.T) {
 	needFFmpeg(t)
 	dir := t.TempDir()
@@ -92,8 +92,8 @@ func TestTracksRefused(t *testing.T) {
 	assert.Empty(t, notes)
 }
 
-// TestSoundOfTrack: sound is cut to the track that was read. The second begins half a
-// second after the first.
+// TestSoundOfTrack: sound is cut to the track that was read. The second track starts half
+// a second after the first.
 func TestSoundOfTrack(t *testing.T) {
 	needFFmpeg(t)
 	dir := t.TempDir()
@@ -111,7 +111,7 @@ func TestSoundOfTrack(t *testing.T) {
 	}
 }
 
-// TestDefaultSound: of several sound tracks the one goes along that players play, in any
+// TestDefaultSound: of several sound tracks, the one that players play is added, in any
 // container.
 func TestDefaultSound(t *testing.T) {
 	needFFmpeg(t)

@@ -10,8 +10,8 @@ import (
 	"os"
 )
 
-// truncation says what is missing at the end of a file that ffmpeg reads without an error;
-// "" if nothing is.
+// truncation describes what is missing at the end of a file that ffmpeg reads without an
+// error; "" if nothing is missing.
 func truncation(path, format string) (string, error) {
 	ends := map[string]func(*bufio.Reader) (string, error){"gif": gifEnd, "mpegts": transportEnd}[format]
 	if ends == nil {
@@ -29,7 +29,7 @@ func truncation(path, format string) (string, error) {
 	return text, nil
 }
 
-// transportEnd holds a transport stream to whole packets.
+// transportEnd checks that a transport stream ends with a whole packet.
 func transportEnd(r *bufio.Reader) (string, error) {
 	n, err := io.Copy(io.Discard, r)
 	if err != nil || n%188 == 0 || n%192 == 0 || n%204 == 0 {
@@ -68,10 +68,10 @@ func gifBlocks(r *bufio.Reader) error {
 				err = skipPalette(r, descriptor[8])
 			}
 			if err == nil {
-				_, err = r.Discard(1) // bits of a code
+				_, err = r.Discard(1) // bits per code
 			}
 		default:
-			return nil // no GIF any more: ffmpeg has told, or passes it over
+			return nil // no longer a GIF: ffmpeg has reported it, or ignores it
 		}
 		if err == nil {
 			err = skipParts(r)
@@ -82,7 +82,7 @@ func gifBlocks(r *bufio.Reader) error {
 	}
 }
 
-// skipPalette passes over the palette that a descriptor's flags tell of.
+// skipPalette skips the palette that a descriptor's flags announce.
 func skipPalette(r *bufio.Reader, flags byte) error {
 	if flags&0x80 == 0 {
 		return nil
@@ -91,7 +91,7 @@ func skipPalette(r *bufio.Reader, flags byte) error {
 	return err
 }
 
-// skipParts passes over a block's parts, up to the empty one.
+// skipParts skips a block's parts, up to the empty one.
 func skipParts(r *bufio.Reader) error {
 	for {
 		n, err := r.ReadByte()

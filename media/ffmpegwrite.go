@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// ffmpegSink pipes frames into an ffmpeg that writes the temporary file.
+// ffmpegSink pipes frames to an ffmpeg that writes the temporary file.
 type ffmpegSink struct {
 	ctx     context.Context
 	stop    context.CancelFunc
@@ -24,7 +24,7 @@ type ffmpegSink struct {
 	sound   *sound // nil for none
 	waited  bool
 	deep    *highDepthFrames // nil for frames of 8 bits
-	raw     []byte           // one of them
+	raw     []byte           // one deep frame
 }
 
 func createFFmpeg(ctx context.Context, path string, f Format, o CreateOptions) (backend, error) {
@@ -43,8 +43,8 @@ func createFFmpeg(ctx context.Context, path string, f Format, o CreateOptions) (
 	return s, nil
 }
 
-// begin tries what was asked for or not every ffmpeg has, takes the sound and starts
-// ffmpeg.
+// begin tries requested features that some versions of ffmpeg lack, extracts the sound
+// and starts ffmpeg.
 func (s *ffmpegSink) begin(ctx context.Context, f Format, o CreateOptions) (err error) {
 	path, ext := s.pending.path, extension(s.pending.path)
 	if o.asked() != "" || animations[ext] != nil {
@@ -76,7 +76,7 @@ func (s *ffmpegSink) start(ctx context.Context, ext string, f Format, o CreateOp
 	args := []string{"-v", "repeat+level+error", "-nostdin", "-y"}
 	mapped := []string{"-map", "0:v:0"}
 	if s.sound != nil {
-		args = append(args, "-copyts", "-i", s.sound.input(s.cmd)) // else its first sample comes to lie at 0
+		args = append(args, "-copyts", "-i", s.sound.input(s.cmd)) // otherwise its first sample would move to time 0
 		mapped = []string{"-map", "1:v:0", "-map", "0:a:0", "-c:a", "copy"}
 	}
 	args = append(append(args, rawInput(f, s.deep)...), mapped...)
@@ -87,12 +87,11 @@ func (s *ffmpegSink) start(ctx context.Context, ext string, f Format, o CreateOp
 	return s.cmd.Start()
 }
 
-// ignored is how ffmpeg says that a codec doesn't have a pixel format, and that it
-// takes another, or that it has no quality.
+// ignored matches ffmpeg's messages that a codec lacks a pixel format and uses another,
+// or has no quality.
 var ignored = regexp.MustCompile(`Incompatible pixel format '\S+' for codec '\S+'|Codec AVOption \w+ .*has not been used for any stream`)
 
-// try writes one black frame, so that what ffmpeg doesn't know is told before
-// the work.
+// try writes one black frame, to report unsupported options before the work.
 func (s *ffmpegSink) try(ctx context.Context, f Format, o CreateOptions) error {
 	args := append([]string{"-v", "repeat+level+warning", "-nostdin", "-y"}, rawInput(f, s.deep)...)
 	args = append(args, encodeArgs(extension(s.pending.path), s.pending.temp, f, o)...)
@@ -120,7 +119,7 @@ func (s *ffmpegSink) try(ctx context.Context, f Format, o CreateOptions) error {
 	return &optionError{fmt.Sprintf("media: %s: can't be written with %s: ffmpeg says %s", s.pending.path, o.asked(), reason)}
 }
 
-// rawInput are the frames that come in.
+// rawInput returns ffmpeg's arguments for the incoming frames.
 func rawInput(f Format, deep *highDepthFrames) []string {
 	pixels := "rgb0"
 	if f.channels() == 4 {
@@ -133,7 +132,7 @@ func rawInput(f Format, deep *highDepthFrames) []string {
 		"-r", f.rate().String(), "-i", "pipe:0"}
 }
 
-// rawBytes are those of one.
+// rawBytes returns the size of an incoming frame.
 func rawBytes(f Format, deep *highDepthFrames) int {
 	if deep != nil {
 		return 6 * f.Height * f.Width
@@ -141,26 +140,27 @@ func rawBytes(f Format, deep *highDepthFrames) int {
 	return 4 * f.Height * f.Width
 }
 
-// odd sizes can't be 4:2:0.
+// odd reports an odd size, which 4:2:0 does not support.
 func odd(f Format) bool { return f.Height%2 != 0 || f.Width%2 != 0 }
 
-// isRGBName are pixel formats that need no conversion to YUV.
+// isRGBName matches pixel formats that need no conversion to YUV.
 var isRGBName = regexp.MustCompile(`^(x2|0)?(rgb|bgr|gbr|argb|abgr)`)
 
-// containers are ffmpeg's names for those that are written.
+// containers are ffmpeg's names for the supported containers.
 var containers = map[string]string{".mp4": "mp4", ".mov": "mov", ".mkv": "matroska", ".webm": "webm"}
 
-// animations are the arguments for formats without sound, whose colours are RGB's and
-// need no tags. WebP is lossless; each frame of a GIF has a palette of its own, as one for
-// all would need all of them in memory first.
+// animations are the arguments for formats without sound, whose colours are RGB and need
+// no tags. WebP is lossless. Each frame of a GIF has its own palette, because a common
+// one would need all frames in memory first.
 var animations = map[string][]string{
 	".gif":  {"-vf", "split[a][b];[a]palettegen=stats_mode=single[p];[b][p]paletteuse=new=1", "-c:v", "gif", "-loop", "0", "-f", "gif"},
 	".webp": {"-pix_fmt", "bgra", "-c:v", "libwebp_anim", "-lossless", "1", "-loop", "0", "-f", "webp"},
 }
 
-// encodeArgs converts to BT.709 in limited range, for Motion JPEG to BT.601, and says so in
-// the file: by the frames, which ffmpeg 7.1 and newer ask alone, and by options, which those before
-// 4.4 do. 4:2:0 has no odd sizes: such frames keep their size and full chroma instead.
+// encodeArgs converts to BT.709 in limited range, for Motion JPEG to BT.601, and tags the
+// file: on the frames, which is all that ffmpeg 7.1 and newer read, and by options, which
+// versions before 4.4 need. 4:2:0 does not support odd sizes: such frames keep their size
+// and get full chroma.
 func encodeArgs(ext, output string, f Format, o CreateOptions) []string {
 	if args := animations[ext]; args != nil {
 		return append(args[:len(args):len(args)], "file:"+output)
@@ -178,15 +178,15 @@ func encodeArgs(ext, output string, f Format, o CreateOptions) []string {
 		span = "pc"
 	}
 	scaled := matrix
-	if codec == "mjpeg" { // which is BT.601 to all readers
+	if codec == "mjpeg" { // all readers take it as BT.601
 		scaled, matrix, frames = "bt601", "bt470bg", "bt470bg"
 	}
 	filter := "scale=flags=bicubic+accurate_rnd+full_chroma_int+full_chroma_inp:out_color_matrix=" + scaled + ":out_range=" + span
-	if deep := highDepthFor(pixels); deep != nil { // the matrix is in the frames already
+	if deep := highDepthFor(pixels); deep != nil { // the frames already have the matrix
 		filter = strings.Replace("setparams=range=tv:colorspace=bt709,"+filter, "scale=", "scale=in_color_matrix=bt709:in_range=tv:", 1)
 	}
 	if isRGBName.MatchString(pixels) {
-		filter, matrix, frames, span = "null", "rgb", "gbr", "pc" // the same matrix by its two names
+		filter, matrix, frames, span = "null", "rgb", "gbr", "pc" // one matrix under two names
 	}
 	filter += fmt.Sprintf(",setparams=range=%s:colorspace=%s:color_primaries=bt709:color_trc=bt709", span, frames)
 	if f.Aspect.Known() {
@@ -213,7 +213,7 @@ func encodeArgs(ext, output string, f Format, o CreateOptions) []string {
 
 func (s *ffmpegSink) needsFloat() bool { return s.deep != nil }
 
-// frame waits for ffmpeg when the pipe breaks, to tell why.
+// frame waits for ffmpeg if the pipe breaks, to report why.
 func (s *ffmpegSink) frame(t int, floats []float32, raw []byte) error {
 	if s.deep != nil {
 		if s.raw == nil {
@@ -231,9 +231,9 @@ func (s *ffmpegSink) frame(t int, floats []float32, raw []byte) error {
 	return nil
 }
 
-// wait ends the input and waits for ffmpeg to finish. ffmpeg 5.1 writes .mkv
-// and .webm to a full disk with no more than a message and success as its exit
-// status, so a message alone is a failure too.
+// wait closes the input and waits for ffmpeg to end. On a full disk ffmpeg 5.1 writes
+// .mkv and .webm with a message only and exit status 0, so a message also counts as a
+// failure.
 func (s *ffmpegSink) wait() error {
 	s.waited = true
 	s.pipe.Close()
@@ -253,7 +253,7 @@ func (s *ffmpegSink) wait() error {
 	return fmt.Errorf("media: %s: cannot write: %w", s.pending.path, err)
 }
 
-// silence lets go of the sound.
+// silence releases the sound.
 func (s *ffmpegSink) silence() {
 	if s.sound != nil {
 		s.sound.close()
@@ -274,7 +274,7 @@ func (s *ffmpegSink) abort() error {
 		s.waited = true
 		s.stop()
 		s.pipe.Close()
-		s.cmd.Wait() // killed: its error says nothing
+		s.cmd.Wait() // killed, so its error means nothing
 		s.silence()
 	}
 	return s.pending.abort()

@@ -7,8 +7,8 @@ import (
 	"tessera/latent"
 )
 
-// floatSink writes float32 [C,T,H,W]. Frames come one by one, so each of their
-// planes goes to its place in the file.
+// floatSink writes float32 [C,T,H,W]. Frames arrive one by one, so it writes each plane
+// to its place in the file.
 type floatSink struct {
 	pending destination
 	format  Format

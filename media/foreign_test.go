@@ -18,7 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// foreign is the latent in testdata/latents, as make_latents.py says.
+// foreign returns the latent in testdata/latents, as make_latents.py describes it.
 func foreign() []float32 {
 	data := make([]float32, 16*2*2*3)
 	for i := range data {
@@ -27,7 +27,7 @@ func foreign() []float32 {
 	return data
 }
 
-// What torch.save, numpy.savez and numpy.savez_compressed wrote themselves.
+// Files written by torch.save, numpy.savez and numpy.savez_compressed themselves.
 func TestForeignLatents(t *testing.T) {
 	for _, name := range []string{"alone.pt", "samples.pt", "cached.pth", "named.npz", "packed.npz"} {
 		path := filepath.Join("testdata", "latents", name)
@@ -61,9 +61,9 @@ func TestForeignLatents(t *testing.T) {
 	}
 }
 
-// A .npz or .pt that is cut short anywhere, or has a bit flipped, is refused or
-// what it was: a latent of other numbers never comes of a .npz, which has
-// checksums, and the shape never changes unsaid.
+// A .npz or .pt that is truncated anywhere, or has a flipped bit, is refused or reads
+// unchanged. A .npz, which has checksums, never gives other numbers, and the shape never
+// changes silently.
 func TestDamagedForeignLatents(t *testing.T) {
 	for _, name := range []string{"alone.pt", "named.npz", "packed.npz"} {
 		file, err := os.ReadFile(filepath.Join("testdata", "latents", name))
@@ -87,7 +87,7 @@ func TestDamagedForeignLatents(t *testing.T) {
 	}
 }
 
-// npzFile is a zip of files.
+// npzFile returns a zip of files.
 func npzFile(t *testing.T, files map[string]string) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -134,7 +134,7 @@ func TestHostileNPZ(t *testing.T) {
 	}
 }
 
-// patchedSize makes a zip's directory say another size of its only file.
+// patchedSize changes the size of the only file in a zip's directory.
 func patchedSize(file []byte, size uint32) []byte {
 	at := bytes.LastIndex(file, []byte("PK\x01\x02")) + 24
 	for i := range 4 {
@@ -143,8 +143,7 @@ func patchedSize(file []byte, size uint32) []byte {
 	return file
 }
 
-// What stands in a latent's place, or an array's, is said by name under every name, with
-// what to do about it.
+// A file in place of a latent or array is identified under every name, with advice.
 func TestForeignArrays(t *testing.T) {
 	for text, want := range map[string]string{
 		"version https://git-lfs.github.com/spec/v1\noid sha256:20678548\nsize 501324814\n": "is a Git LFS pointer, which stands for the file",
@@ -171,7 +170,7 @@ func TestForeignArrays(t *testing.T) {
 			require.ErrorContains(t, err, path+": "+want, "as a video")
 		}
 		if strings.Contains(want, "HDF5") || strings.Contains(want, "gzip") || strings.Contains(want, "zeros") {
-			continue // a video may begin with those
+			continue // a video may begin with these bytes
 		}
 		for _, name := range []string{"z.gguf", "z.ckpt", "z"} {
 			path := filepath.Join(t.TempDir(), name)

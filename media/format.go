@@ -7,20 +7,20 @@ import (
 	"tessera/latent"
 )
 
-// Format describes a video: one to be written, or one that a job takes or makes.
+// Format describes a video: one to write, or the input or output of a job.
 type Format struct {
 	Height, Width int // pixels, at least 1 each and 2^28 together
 	Frames        int // that will be written, at least 1
-	// Channels are 3 for RGB, 4 for RGBA; zero means 3.
+	// Channels is 3 for RGB or 4 for RGBA; zero means 3.
 	Channels int
-	// FPS is the frame rate; zero means 24. PNG and .npy cannot keep it.
+	// FPS is the frame rate; zero means 24. PNG and .npy do not store it.
 	FPS latent.Rational
-	// Aspect is the shape of a pixel as it is shown, width over height; zero means
-	// square. What ffmpeg writes and Y4M keep it.
+	// Aspect is the shape of a displayed pixel, width over height; zero means square. Y4M
+	// and ffmpeg's formats store it.
 	Aspect latent.Rational
 }
 
-// rate is FPS with its default.
+// rate returns FPS or its default.
 func (f Format) rate() latent.Rational {
 	if f.FPS.Known() {
 		return f.FPS
@@ -28,23 +28,22 @@ func (f Format) rate() latent.Rational {
 	return latent.Rational{Num: 24, Den: 1}
 }
 
-// channels is Channels with its default.
+// channels returns Channels or its default.
 func (f Format) channels() int { return cmp.Or(f.Channels, 3) }
 
-// ErrFormat marks an error about an output whose name tells no format that can
-// be written.
+// ErrFormat marks an error about an output whose name has no supported format.
 var ErrFormat = errors.New("media: unknown format")
 
-// formatError is an ErrFormat in its own words.
+// formatError is an ErrFormat with its text.
 type formatError struct{ text string }
 
 func (e *formatError) Error() string { return e.text }
 func (e *formatError) Unwrap() error { return ErrFormat }
 
-// ErrOption marks an error about what CreateOptions ask for, which can't be.
+// ErrOption marks an error about an impossible request in CreateOptions.
 var ErrOption = errors.New("media: bad option")
 
-// optionError is an ErrOption in its own words.
+// optionError is an ErrOption with its text.
 type optionError struct{ text string }
 
 func (e *optionError) Error() string { return e.text }

@@ -15,22 +15,21 @@ import (
 	"tessera/latent"
 )
 
-// Summary is what Inspect tells of a video.
+// Summary describes a video.
 type Summary struct {
 	Format
-	// About says that Frames is an estimate.
+	// About means that Frames is an estimate.
 	About bool
-	// Damage is what ffmpeg finds wrong with the file, in one line; "" for
-	// nothing, which is no promise that its pictures are whole.
+	// Damage is ffmpeg's finding about the file, in one line; "" does not prove that its
+	// pictures are whole.
 	Damage string
-	// Warnings are what Open would lose or guess, Notes what it would take to be
-	// so, each in one line.
+	// Warnings are what Open would lose or guess, Notes what it would assume, each in one
+	// line.
 	Warnings, Notes []string
 }
 
-// Inspect tells of a video what can be told without decoding a picture of it:
-// what ffmpeg reads has its headers read, and its packets counted. It returns the
-// errors that Open does, where they show that early.
+// Inspect describes a video without decoding pictures: it reads headers, and for ffmpeg's
+// formats counts packets. It returns Open's errors as far as they show that early.
 func Inspect(ctx context.Context, path string) (Summary, error) {
 	var told remarks
 	clip, err := openOwn(ctx, path, 4, OpenOptions{
@@ -49,7 +48,7 @@ func Inspect(ctx context.Context, path string) (Summary, error) {
 	return Summary{Format: formatOf(clip), Warnings: told.warnings, Notes: told.notes}, nil
 }
 
-// InspectFile is Inspect of an open file of tensors, which stays open.
+// InspectFile is Inspect for an open file of tensors, which stays open.
 func InspectFile(f format.File) (Summary, error) {
 	a, err := tensorArray(f, framesPicker())
 	if err != nil {
@@ -96,7 +95,7 @@ func inspectFFmpeg(ctx context.Context, path string) (Summary, error) {
 	return sum, nil
 }
 
-// packets reads those of the stream, without decoding them.
+// packets reads the stream's packets, without decoding them.
 func (s ffprobeStream) packets(ctx context.Context, path string) (*packetCounter, *decodeLog, error) {
 	packets, log := &packetCounter{}, &decodeLog{format: s.format, others: s.others}
 	cmd, _, err := ffmpegCommand(ctx, "ffprobe", append([]string{"-v", "repeat+level+error",
@@ -116,8 +115,8 @@ func (s ffprobeStream) packets(ctx context.Context, path string) (*packetCounter
 	return packets, log, nil
 }
 
-// timing finds the rate of a video of which so many frames were decoded, and remarks on
-// one that varies.
+// timing finds the rate of a video from the number of decoded frames, and remarks on a
+// varying one.
 func (s ffprobeStream) timing(ctx context.Context, path string, frames int, r *remarks) latent.Rational {
 	if s.still {
 		return latent.Rational{}
@@ -130,8 +129,8 @@ func (s ffprobeStream) timing(ctx context.Context, path string, frames int, r *r
 	return s.rateBy(shown)
 }
 
-// shown reads when frames are shown: by their packets, or where these differ from them,
-// or don't tell, by decoding them once more.
+// shown reads the display times of frames: from their packets or, if these are unusable,
+// by decoding the frames again.
 func (s ffprobeStream) shown(ctx context.Context, path string) (*packetCounter, error) {
 	if !s.packetsDiffer() && s.format != "avi" {
 		packets, _, err := s.packets(ctx, path)
@@ -141,7 +140,7 @@ func (s ffprobeStream) shown(ctx context.Context, path string) (*packetCounter, 
 		"-show_entries", "frame=best_effort_timestamp_time,pkt_duration_time,duration_time", "-of", "csv=p=0")
 	frames := &packetCounter{decoded: true}
 	for line := range strings.Lines(string(out)) {
-		if line = strings.Trim(line, ",\r\n"); line != "" { // as side data leaves one
+		if line = strings.Trim(line, ",\r\n"); line != "" { // side data leaves empty lines
 			at, length, _ := strings.Cut(line, ",")
 			frames.packet([]string{at, length, ""})
 		}
@@ -149,12 +148,12 @@ func (s ffprobeStream) shown(ctx context.Context, path string) (*packetCounter, 
 	return frames, err
 }
 
-// joined is how many seconds there may be between two frames in a row, and how far back
-// times may go, in formats that are joined of pieces with times of their own.
+// joined is the largest gap between consecutive frames, in seconds, and the furthest that
+// times may go back, in formats that are joined from pieces with separate clocks.
 const joined = 2.0
 
-// timed tells whether the times of packets say when frames are shown: they are not known
-// of every frame in every format, and may begin again. It puts them in order.
+// timed reports whether the packets' times say when frames are shown: some formats lack
+// some times, or restart them. It sorts them.
 func (s ffprobeStream) timed(p *packetCounter) bool {
 	if len(p.times) != p.shown || p.shown < 3 || s.packetsDiffer() && !p.decoded || !s.rate().Known() {
 		return false
@@ -167,9 +166,8 @@ func (s ffprobeStream) timed(p *packetCounter) bool {
 	return least > 0
 }
 
-// rateBy is the rate with which the frames last as long as in the file. Headers may
-// tell another: Matroska has the distance of two frames there, which is not that of
-// all.
+// rateBy returns the rate that keeps the file's duration. Headers may state another rate:
+// Matroska's has the distance of two frames, which need not be that of all.
 func (s ffprobeStream) rateBy(p *packetCounter) latent.Rational {
 	told := s.rate()
 	if !s.timed(p) {
@@ -178,13 +176,13 @@ func (s ffprobeStream) rateBy(p *packetCounter) latent.Rational {
 	frames, first, last := float64(p.shown), p.times[0], p.times[p.shown-1]
 	least, most := gaps(p.times)
 	end := last + (last-first)/(frames-1)
-	switch matroska := strings.HasPrefix(s.format, "matroska"); { // which gives no frame a length of its own
+	switch matroska := strings.HasPrefix(s.format, "matroska"); { // it stores no duration per frame
 	case !matroska && p.last > 0:
 		end = last + p.last
 	case matroska && uneven(least, most):
 		end = max(end, min(s.end, last+most))
 	}
-	const rounded = 0.001 // seconds, to which some formats round times
+	const rounded = 0.001 // seconds; some formats round times to this
 	length := end - first
 	if math.Abs(length-frames/told.Float()) < max(rounded, 0.5/told.Float()) {
 		return told
@@ -192,7 +190,7 @@ func (s ffprobeStream) rateBy(p *packetCounter) latent.Rational {
 	return simplest(frames/(length+rounded), frames/max(length-rounded, length/2))
 }
 
-// varying remarks on frames that are not evenly apart.
+// varying remarks on frames with uneven distances.
 func (s ffprobeStream) varying(p *packetCounter, r *remarks) {
 	if !s.timed(p) {
 		return
@@ -202,8 +200,7 @@ func (s ffprobeStream) varying(p *packetCounter, r *remarks) {
 	}
 }
 
-// size is that of the pictures as they are shown: turned, where the file asks
-// for that.
+// size returns the pictures' displayed size: rotated if the file asks for that.
 func (s ffprobeStream) size() (height, width int) {
 	if s.turned() {
 		return s.Width, s.Height
@@ -211,22 +208,23 @@ func (s ffprobeStream) size() (height, width int) {
 	return s.Height, s.Width
 }
 
-// packetsDiffer tells of video that may have more packets than frames, or fewer:
-// VP8 with frames that are never shown, MPEG-4 with two in one, and fields.
+// packetsDiffer reports whether the numbers of packets and frames may differ: VP8 has
+// frames that are never shown, MPEG-4 may have two in one packet, and fields are separate
+// packets.
 func (s ffprobeStream) packetsDiffer() bool {
 	return slices.Contains([]string{"vp8", "mpeg4"}, s.CodecName) ||
 		!slices.Contains([]string{"", "unknown", "progressive"}, s.FieldOrder)
 }
 
-// packetCounter counts lines, a time, a length and flags, without those of packets
-// that are decoded only for the sake of others: a D among their flags.
+// packetCounter counts lines of time, length and flags. It skips packets that are only
+// decoded for the sake of others, with a D among their flags.
 type packetCounter struct {
-	decoded bool // they are frames
+	decoded bool // the lines are frames
 	shown   int
 	times   []float64 // seconds, of those that have one
-	lastAt  float64   // the latest of them
-	last    float64   // how long that frame lasts, 0 where unknown
-	back    float64   // how far one is before an earlier one, at most
+	lastAt  float64   // the latest time
+	last    float64   // duration of that frame, 0 if unknown
+	back    float64   // largest step back in time
 	line    []byte
 }
 

@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestInspect compares what the headers tell with what opening tells, and finds
-// no need of ffmpeg, which decodes.
+// TestInspect compares the headers' description with Open's, and runs without ffmpeg,
+// which decodes.
 func TestInspect(t *testing.T) {
 	needFFmpeg(t)
 	dir, spools := t.TempDir(), t.TempDir()
@@ -73,7 +73,7 @@ func TestInspect(t *testing.T) {
 	only(t, spools)
 }
 
-// onlyFFprobe is a PATH without ffmpeg.
+// onlyFFprobe returns a PATH without ffmpeg.
 func onlyFFprobe(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -14,42 +14,38 @@ import (
 	"tessera/latent"
 )
 
-// ComfyUI's names in .latent files. It multiplies latents of files without the
-// version mark, which are older than video models, by Stable Diffusion's
-// 1/0.18215; no video latent is meant by that, so it is not done here. What is
-// written bears the mark.
+// ComfyUI's names in .latent files. ComfyUI multiplies latents of files without the
+// version mark, which are older than video models, by Stable Diffusion's 1/0.18215. This
+// never applies to a video latent, so it is not done here. Written files have the mark.
 const (
 	comfyKey     = "latent_tensor"
 	comfyVersion = "latent_format_version_0"
 	latentKey    = "latent"
 )
 
-// ReadLatent reads a latent of so many channels from .safetensors, ComfyUI's
-// .latent, .npy, .npz, or .pt and .pth of torch.save. The tensor is named latent,
-// samples, latent_tensor or latents, or is the only one, or the only one of a name
-// like latents_3x6x8_bfloat16, which musubi-tuner keeps beside others. Its shape is
-// one of
+// ReadLatent reads a latent with the given channels from .safetensors, ComfyUI's .latent,
+// .npy, .npz, or .pt and .pth of torch.save. The tensor is named latent, samples,
+// latent_tensor or latents, or is the only one, or the only one with a name like
+// latents_3x6x8_bfloat16, which musubi-tuner stores beside others. Its shape is one of
 //
 //	[C,L,h,w]  [B,C,L,h,w]        channels first
 //	[L,h,w,C]  [B,L,h,w,C]        channels last
 //	[B,L,C,h,w]                   frames first
 //	[C,h,w]    [1,C,h,w]  [h,w,C] a single frame
 //	[B,C,h,w]  [B,C,1,h,w]        a batch of images, as B frames
-//	[L*h*w,C]                     where L, h and w lie beside it, as LingBot keeps it
+//	[L*h*w,C]                     with L, h and w beside it, as LingBot stores it
 //
-// told apart by the channels. Where two fit, such as [16,h,w,16], it is the
-// one with channels first, and a batch of 4 dimensions only where nothing else
-// fits: with 16 channels, [16,16,h,w] is a clip and [3,16,w,16] has them last.
-// Latent.Notes says so. In ComfyUI's files the batch comes first always:
-// [16,16,h,w] is 16 images. 0 channels accepts any number, channels first and
-// [B,C,h,w] as a clip.
+// which the number of channels decides. If several fit, such as [16,h,w,16], channels
+// first is preferred, and a batch of 4 dimensions is the last choice: with 16 channels,
+// [16,16,h,w] is a clip and [3,16,w,16] has them last. Latent.Notes says so. In ComfyUI's
+// files the batch always comes first: [16,16,h,w] is 16 images. 0 channels accepts any
+// number, with channels first and [B,C,h,w] as a clip.
 //
-// Twice the channels are the moments of a latent where the metadata says so, or
-// where the tensor is named parameters or moments.
+// Twice the channels are the moments of a latent if the metadata says so, or if the
+// tensor is named parameters or moments.
 //
-// It returns ErrInput for a file that is missing or damaged, of another shape,
-// or with a NaN or infinity in the data, and, before it is read, for one that
-// memory can't hold.
+// It returns ErrInput for a file that is missing or damaged, has another shape, or
+// contains NaN or infinity, and, before reading it, for one that does not fit in memory.
 func ReadLatent(path string, channels int) (latent.Latent, error) {
 	return ReadLatentWith(path, LatentOptions{Channels: channels})
 }
@@ -66,9 +62,9 @@ func ReadLatentWith(path string, o LatentOptions) (latent.Latent, error) {
 	return takeLatent(a, err, path, o, math.MaxInt64)
 }
 
-// DecodeLatent is ReadLatentWith of the size bytes behind r, with the same errors;
-// name tells the format by its extension, and stands for them in errors. More
-// than 2 GiB are not read: it is for what others send.
+// DecodeLatent is ReadLatentWith for size bytes of r, with the same errors. name gives
+// the format by its extension, and appears in errors. It reads at most 2 GiB, because the
+// bytes come from others.
 func DecodeLatent(r io.ReaderAt, size int64, name string, o LatentOptions) (latent.Latent, error) {
 	if err := checkLatentName(name); err != nil {
 		return latent.Latent{}, err
@@ -86,13 +82,13 @@ func InspectLatent(r io.ReaderAt, size int64, name string, o LatentOptions) (lat
 	return a.inspect(err, name, o)
 }
 
-// InspectLatentFile is InspectLatent of an open file of tensors, which stays open.
+// InspectLatentFile is InspectLatent for an open file of tensors, which stays open.
 func InspectLatentFile(f format.File, o LatentOptions) (latent.Latent, error) {
 	a, err := tensorArray(f, latentPicker(o.Key))
 	return a.inspect(err, f.Name(), o)
 }
 
-// inspect tells of a, of whose opening err came, without its data.
+// inspect describes a without its data. err is the error of opening a.
 func (a *array) inspect(err error, name string, o LatentOptions) (l latent.Latent, _ error) {
 	if err == nil {
 		var y layout
@@ -117,7 +113,7 @@ func (a *array) told(o LatentOptions) (layout, error) {
 	return y, checkLatentShape(a.shape, y.sides())
 }
 
-// placeholder says what stands in a file's place, nil for nothing.
+// placeholder describes what replaces a missing file, nil if nothing does.
 func placeholder(path string) error {
 	f, _, err := file.Open(path)
 	if err != nil {
@@ -136,8 +132,8 @@ func checkLatentName(name string) error {
 	}
 }
 
-// takeLatent reads and closes a, of whose opening err came, of at most most bytes
-// as float32.
+// takeLatent reads and closes a, which may have at most most bytes as float32. err is the
+// error of opening a.
 func takeLatent(a *array, err error, name string, o LatentOptions, most int64) (latent.Latent, error) {
 	if err != nil {
 		return latent.Latent{}, badInput(name, err)
@@ -150,7 +146,7 @@ func takeLatent(a *array, err error, name string, o LatentOptions, most int64) (
 	return l, nil
 }
 
-// readLatent reads a's data, whose size the file itself has vouched for.
+// readLatent reads a's data, whose size was checked against the file's.
 func readLatent(a *array, o LatentOptions, most int64) (latent.Latent, error) {
 	y, err := a.told(o)
 	if err != nil {
@@ -173,16 +169,15 @@ func readLatent(a *array, o LatentOptions, most int64) (latent.Latent, error) {
 	return l, nil
 }
 
-// CheckLatentName returns ErrFormat where WriteLatent knows no format by such a
-// name, so that this shows before anything is read.
+// CheckLatentName returns ErrFormat for a name that WriteLatent does not support, so that
+// this shows before anything is read.
 func CheckLatentName(path string) error {
 	_, _, err := latentSpecs(path, latent.Latent{})
 	return err
 }
 
-// CheckLatentOutput returns an error where WriteLatent couldn't write to path,
-// so that a bad name or folder shows before the work, not after it. It leaves
-// nothing behind.
+// CheckLatentOutput returns an error if WriteLatent cannot write to path, so that a bad
+// name or folder shows before the work. It leaves no file behind.
 func CheckLatentOutput(path string) error {
 	if err := CheckLatentName(path); err != nil {
 		return err
@@ -194,11 +189,11 @@ func CheckLatentOutput(path string) error {
 	return p.abort()
 }
 
-// WriteLatent writes a latent as float32: to .safetensors as "latent"
-// [C,L,h,w] with its metadata, to .latent as ComfyUI's [1,C,L,h,w] with its
-// metadata, to .npy as [C,L,h,w], which loses the metadata. A file of that name,
-// or the one that a link leads to, is replaced, at the end and at once. Data of another length than the shape
-// says, and NaN or infinity in it, are errors; a full disk is syscall.ENOSPC.
+// WriteLatent writes a latent as float32: to .safetensors as "latent" [C,L,h,w] with its
+// metadata, to .latent as ComfyUI's [1,C,L,h,w] with its metadata, to .npy as [C,L,h,w]
+// without metadata. At the end it atomically replaces an existing file, or the target of
+// a link. It returns an error if the data's length does not match the shape, or for NaN
+// or infinity; a full disk is syscall.ENOSPC.
 func WriteLatent(path string, l latent.Latent) error {
 	if err := checkLatent(l); err != nil {
 		return fmt.Errorf("media: %s: %w", path, err)
@@ -217,8 +212,8 @@ func WriteLatent(path string, l latent.Latent) error {
 	return p.commit()
 }
 
-// EncodeLatent writes to w what WriteLatent would to a file of that name, with
-// the same errors.
+// EncodeLatent writes to w what WriteLatent would write to a file of that name, with the
+// same errors.
 func EncodeLatent(w io.Writer, name string, l latent.Latent) error {
 	if err := checkLatent(l); err != nil {
 		return fmt.Errorf("media: %s: %w", name, err)
@@ -230,7 +225,7 @@ func EncodeLatent(w io.Writer, name string, l latent.Latent) error {
 	return encodeLatent(w, specs, l)
 }
 
-// encodeLatent writes .npy where there are no specs.
+// encodeLatent writes .npy if there are no specs.
 func encodeLatent(w io.Writer, specs []safetensors.Spec, l latent.Latent) error {
 	if specs == nil {
 		return writeNPY(w, l)
@@ -238,7 +233,7 @@ func encodeLatent(w io.Writer, specs []safetensors.Spec, l latent.Latent) error 
 	return writeSafetensors(w, specs, l)
 }
 
-// checkLatent holds a latent to its own sizes.
+// checkLatent checks a latent's data against its sizes.
 func checkLatent(l latent.Latent) error {
 	n := l.Clips() * l.Channels * l.Frames * l.Height * l.Width
 	if min(l.Channels, l.Frames, l.Height, l.Width) < 1 || n != len(l.Data) {
@@ -250,8 +245,8 @@ func checkLatent(l latent.Latent) error {
 	return nil
 }
 
-// latentSpecs is what the format at path stores, nil for .npy, and the size of
-// the file.
+// latentSpecs returns what the format at path stores, nil for .npy, and the size of the
+// file.
 func latentSpecs(path string, l latent.Latent) (specs []safetensors.Spec, size int64, err error) {
 	switch ext := extension(path); ext {
 	case ".npy":

@@ -19,7 +19,7 @@ import (
 	"tessera/latent"
 )
 
-// An index of shards that lacks one says which, and of which file.
+// An index that lacks a shard's file says which one, and names the index.
 func TestLatentOfABrokenIndex(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "z.safetensors")
 	require.NoError(t, os.WriteFile(path, []byte(`{"weight_map": {"latent": "gone.safetensors"}}`), 0o666))
@@ -29,7 +29,7 @@ func TestLatentOfABrokenIndex(t *testing.T) {
 	require.ErrorContains(t, err, "no such file")
 }
 
-// A checkpoint in a latent's place is told as one, by what it is where that is known.
+// A checkpoint in place of a latent is identified, by its model if that is known.
 func TestModelAsLatent(t *testing.T) {
 	for want, names := range map[string][]string{
 		"is a checkpoint of 4 tensors, expected a latent or video\ngive the checkpoint with -m, and the latent or video as the input": {"decoder.a.weight", "decoder.b.weight", "decoder.c.weight", "decoder.d.weight"},
@@ -67,7 +67,7 @@ func testLatent(c, l, h, w int) latent.Latent {
 	return latent.Latent{Channels: c, Frames: l, Height: h, Width: w, Data: data}
 }
 
-// latentTensor is one tensor of a file to be made.
+// latentTensor is a tensor of a file to write.
 type latentTensor struct {
 	name   string
 	dtype  safetensors.DType
@@ -75,7 +75,7 @@ type latentTensor struct {
 	values []float32
 }
 
-// latentFile is a safetensors file of the tensors.
+// latentFile returns a safetensors file of the tensors.
 func latentFile(t testing.TB, meta map[string]string, tensors ...latentTensor) []byte {
 	t.Helper()
 	var specs []safetensors.Spec
@@ -118,7 +118,7 @@ func TestLatentRoundTrip(t *testing.T) {
 	}
 }
 
-// TestComfyLatent: what we write is what ComfyUI's LoadLatent looks for.
+// TestComfyLatent: written files have what ComfyUI's LoadLatent looks for.
 func TestComfyLatent(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "z.latent")
 	require.NoError(t, WriteLatent(path, testLatent(16, 2, 3, 4)))
@@ -132,8 +132,8 @@ func TestComfyLatent(t *testing.T) {
 	require.Zero(t, version.Elements())
 }
 
-// TestComfyOrigin tells ComfyUI's files, which have its mark and no scale, from
-// ours and from those without the mark.
+// TestComfyOrigin distinguishes ComfyUI's files, which have its mark and no scale, from
+// this package's and from those without the mark.
 func TestComfyOrigin(t *testing.T) {
 	z := testLatent(16, 1, 2, 2)
 	tensor := latentTensor{comfyKey, safetensors.F32, []int{1, 16, 1, 2, 2}, z.Data}
@@ -164,8 +164,8 @@ func TestComfyOrigin(t *testing.T) {
 	}
 }
 
-// TestImagesMetadata: frames that were encoded one by one come back as such,
-// and their number is held to one a latent frame.
+// TestImagesMetadata: frames that were encoded one by one come back as such, and each
+// latent frame stands for one.
 func TestImagesMetadata(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "z.safetensors")
 	z := testLatent(16, 3, 2, 2)
@@ -228,7 +228,7 @@ func TestLatentLayouts(t *testing.T) {
 			})
 		}
 	}
-	// Both ends fit: channels first.
+	// If both ends fit, channels come first.
 	for _, shape := range [][]int{{16, 3, 2, 16}, {1, 16, 2, 16}} {
 		l, err := (&array{shape: shape}).layout(LatentOptions{Channels: 16})
 		require.NoError(t, err, "%v", shape)
@@ -236,7 +236,7 @@ func TestLatentLayouts(t *testing.T) {
 	}
 }
 
-// TestLatentBatches: images of a batch are frames, and known as images.
+// TestLatentBatches: images of a batch are frames, and marked as images.
 func TestLatentBatches(t *testing.T) {
 	want := testLatent(16, 3, 5, 4)
 	var batch []float32 // [B,C,h,w]
@@ -268,7 +268,7 @@ func TestLatentBatches(t *testing.T) {
 		{[]int{16, 16, 5, 4}, 16, false, []int{16, 16, 5, 4}, false},  // a clip of 16 latent frames
 		{[]int{3, 16, 4, 16}, 16, false, []int{16, 3, 16, 4}, false},  // channels last
 		{[]int{1, 16, 5, 4}, 16, false, []int{16, 1, 5, 4}, false},    // an image is a clip of one
-		{[]int{1, 16, 1, 5, 4}, 16, false, []int{16, 1, 5, 4}, false}, // likewise
+		{[]int{1, 16, 1, 5, 4}, 16, false, []int{16, 1, 5, 4}, false}, // also
 		{[]int{3, 16, 2, 5, 4}, 16, false, []int{3, 16, 2, 5, 4}, false},
 		{[]int{3, 2, 5, 4, 16}, 16, false, []int{3, 16, 2, 5, 4}, false},
 		{[]int{3, 1, 5, 4, 16}, 16, false, []int{16, 3, 5, 4}, true},
@@ -287,7 +287,7 @@ func TestLatentBatches(t *testing.T) {
 	}
 }
 
-// TestComfyBatch: ComfyUI's files have the batch first, whatever else would fit.
+// TestComfyBatch: in ComfyUI's files the batch comes first, whatever else fits.
 func TestComfyBatch(t *testing.T) {
 	want := testLatent(16, 16, 8, 8)
 	var batch []float32 // [B,C,h,w]
@@ -315,7 +315,7 @@ func TestComfyBatch(t *testing.T) {
 	require.ErrorContains(t, err, "latent of ComfyUI has shape [16 2 8 8], expected 16 channels behind the batch")
 }
 
-// TestBatchOfClips: clips lie one behind the other, channels first.
+// TestBatchOfClips: clips are stored one after another, channels first.
 func TestBatchOfClips(t *testing.T) {
 	want := testLatent(3*16, 2, 5, 4)
 	var last []float32 // [B,L,h,w,C]
@@ -344,8 +344,8 @@ func TestBatchOfClips(t *testing.T) {
 	}
 }
 
-// TestMoments: twice the channels are moments where the file says so or names them
-// so, or the layout does.
+// TestMoments: twice the channels are moments if the metadata, the tensor's name or the
+// layout says so.
 func TestMoments(t *testing.T) {
 	z := testLatent(32, 2, 5, 4)
 	meta := latent.Original{Scale: latent.ScaleNone}.Meta(latent.KindMoments)
@@ -403,7 +403,7 @@ func TestMoments(t *testing.T) {
 	require.Equal(t, z.Data[640:960], mean.Clip(1).Data)
 }
 
-// TestLatentKeys: the named tensor counts, beside others and in any float type.
+// TestLatentKeys: the named tensor is read, beside others and in any float type.
 func TestLatentKeys(t *testing.T) {
 	z := testLatent(4, 1, 2, 2)
 	for i := range z.Data {
@@ -501,8 +501,8 @@ func TestWriteLatentErrors(t *testing.T) {
 	only(t, dir)
 }
 
-// FuzzLatent feeds the readers any bytes: no panic, no memory beyond the
-// file's own size, and what is accepted is whole and finite.
+// FuzzLatent reads arbitrary bytes: no panic, no memory beyond the file's size, and an
+// accepted latent is complete and finite.
 func FuzzLatent(f *testing.F) {
 	z := testLatent(16, 1, 2, 2)
 	f.Add(latentFile(f, map[string]string{latent.MetaFrames: "1"}, latentTensor{"latent", safetensors.F16, z.Shape(), z.Data}))

@@ -10,8 +10,8 @@ import (
 	"tessera/latent"
 )
 
-// WriteLatentAs is WriteLatent to .safetensors with a tensor of another name and
-// type, as other programs look for it.
+// WriteLatentAs is WriteLatent to .safetensors with another tensor name and type, for
+// other programs.
 func WriteLatentAs(path, key string, dtype safetensors.DType, l latent.Latent) error {
 	if err := checkLatent(l); err != nil {
 		return fmt.Errorf("media: %s: %w", path, err)

@@ -10,41 +10,42 @@ import (
 	"tessera/latent"
 )
 
-// LatentOptions are what a reader of latents can be told. The zero value takes a
-// latent of any channels.
+// LatentOptions choose how a latent is read. The zero value accepts any number of
+// channels.
 type LatentOptions struct {
 	// Channels of a latent; 0 accepts any number, channels first and [B,C,h,w] as
 	// a clip.
 	Channels int
-	// Folded: a clip's frames may lie among the channels, [B,C*L,h,w], as
+	// Folded means that a clip's frames may be among the channels, [B,C*L,h,w], as
 	// ComfyUI's samplers leave SeedVR2's latents.
 	Folded bool
-	// Packed: squares of 2x2 cells may lie among the channels, [4C,L,h/2,w/2], as in
-	// FLUX.2's pipelines; see latent.Latent.Unpack.
+	// Packed means that squares of 2x2 cells may be among the channels, [4C,L,h/2,w/2],
+	// as in FLUX.2's pipelines; see latent.Latent.Unpack.
 	Packed bool
-	// Pictures: the model is of pictures, not clips, and a trainer's cache of them has no
-	// frames.
+	// Pictures means that the model is for pictures, not clips, and a trainer's cache of
+	// them has no frames.
 	Pictures bool
-	// Layout names the dimensions, as ParseLayout returns it; "" tells them by the
+	// Layout names the dimensions, as ParseLayout returns it; "" detects them from the
 	// channels.
 	Layout string
 	// Key names the tensor, see ReadLatent.
 	Key string
-	// Height and Width are those of packed latents, in cells, both even.
+	// Height and Width are the size of packed latents in cells, both even.
 	Height, Width int
 }
 
-// What a latent may be instead of bad; such an error is an ErrInput, too.
+// More precise errors for a latent that cannot be read; each is an ErrInput too.
 var (
-	// ErrModel: it is of another model.
+	// ErrModel means that the latent is of another model.
 	ErrModel = errors.New("latent of another model")
-	// ErrPacked: it is packed tokens without their size, or another size was asked for.
+	// ErrPacked means that the latent is packed tokens without their size, or with
+	// another size than requested.
 	ErrPacked = errors.New("packed latent of unknown size")
-	// ErrProgram: the program can read it, but the page cannot.
+	// ErrProgram means that the program can read the latent, but the page cannot.
 	ErrProgram = errors.New("latent for the program only")
 )
 
-// latentError is one of those errors, in its own words.
+// latentError is one of those errors with its text.
 type latentError struct {
 	kind error
 	text string
@@ -57,10 +58,10 @@ func unfit(kind error, format string, args ...any) error {
 	return &latentError{kind, fmt.Sprintf(format, args...)}
 }
 
-// folded is also the layout of four dimensions where frames lie among the channels, all
-// frames of a channel before those of the next: ComfyUI's decode makes [B,16,L,h,w] of
-// [B,16*L,h,w] by reshape (Comfy-Org/ComfyUI 1fa9472c, comfy/ldm/seedvr/vae.py,
-// _latent_dims and _unscaled), and its model folded by "b c t h w -> b (c t) h w"
+// folded is also the layout of four dimensions whose channels contain frames, with all
+// frames of a channel before those of the next: ComfyUI's decode reshapes [B,16*L,h,w] to
+// [B,16,L,h,w] (Comfy-Org/ComfyUI 1fa9472c, comfy/ldm/seedvr/vae.py, _latent_dims and
+// _unscaled), and its model folded by "b c t h w -> b (c t) h w"
 // (comfy/ldm/seedvr/model.py as in alexisrolland/ComfyUI 35aa850c).
 const folded = "BCFHW"
 
@@ -68,14 +69,14 @@ const folded = "BCFHW"
 type layout struct {
 	batch, channels, frames, height, width int
 
-	outer   int    // values of a clip that lie before its channels
+	outer   int    // product of a clip's dimensions before the channels
 	images  bool   // it is a batch of single frames
 	moments bool   // half of the channels are means, the others log-variances
-	squares bool   // channels hold squares of 2x2 cells
-	places  bool   // a cell's place in its square comes before the channel, not behind it
-	note    string // what was taken to be so
-	// unpack puts squares of 2x2 cells, that lie among the channels, where they belong;
-	// nil: none do.
+	squares bool   // channels contain squares of 2x2 cells
+	places  bool   // a cell's place in its square is slower than the channel
+	note    string // what was assumed
+	// unpack moves the 2x2 cells of squares from the channels to their places; nil: there
+	// are none.
 	unpack func([]float32) []float32
 }
 
@@ -124,7 +125,8 @@ func (a *array) layout(o LatentOptions) (layout, error) {
 	return y, err
 }
 
-// unpacking names the dimensions of packed latents, [B,h/2*w/2,4C], or one without a batch.
+// unpacking names the dimensions of packed latents, [B,h/2*w/2,4C], with or without a
+// batch.
 func unpacking(shape []int, o LatentOptions) (layout, error) {
 	s := shape
 	if len(s) == 2 {
@@ -141,9 +143,9 @@ func unpacking(shape []int, o LatentOptions) (layout, error) {
 	return y.asImages(), nil
 }
 
-// packed names the dimensions of a latent whose channels hold squares of 2x2 cells, unless
-// it is one that has its channels first, and squares could only be last. [B,N,4C] are
-// tokens, whose size has to be told.
+// packed names the dimensions of a latent whose channels contain squares of 2x2 cells. It
+// prefers channels first to squares that would be last. [B,N,4C] are tokens, whose size
+// must be given.
 func (a *array) packed(o LatentOptions) (y layout, ok bool) {
 	if !o.Packed {
 		return y, false
@@ -169,7 +171,7 @@ func (a *array) moments(o LatentOptions) (layout, error) {
 	return y, err
 }
 
-// doubt says how a shape is read that could be read otherwise; "" is nothing.
+// doubt says how an ambiguous shape is read; "" if it is not ambiguous.
 func doubt(s []int, y layout, orders []string) string {
 	is := orders[0]
 	switch {
@@ -183,7 +185,8 @@ func doubt(s []int, y layout, orders []string) string {
 	return fmt.Sprintf("shape %v is read as %s, but could be %s: --layout decides", s, is, strings.Join(orders[1:], " or "))
 }
 
-// tokens are a clip [F*H*W,C] whose sizes lie beside it, as LingBot keeps latents.
+// tokens names the dimensions of a clip [F*H*W,C] whose sizes are beside it, as LingBot
+// stores latents.
 func (a *array) tokens(o LatentOptions) (y layout, ok bool) {
 	if len(a.shape) != 2 || o.Channels != 0 && a.shape[1] != o.Channels {
 		return y, false
@@ -193,7 +196,7 @@ func (a *array) tokens(o LatentOptions) (y layout, ok bool) {
 	return y, y.frames*y.height*y.width == a.shape[0]
 }
 
-// number is one that lies beside a, 0 for none that a side could be.
+// number reads a number beside a, 0 if it cannot be a side.
 func (a *array) number(key string) int {
 	n, err := strconv.Atoi(a.meta[key])
 	if err != nil || n < 0 || n > maxFrames {
@@ -202,8 +205,8 @@ func (a *array) number(key string) int {
 	return n
 }
 
-// sized gives the dimensions of a shape in an order their names, if its channels
-// are those; 0 is any number.
+// sized names the dimensions of a shape in an order, if it has the given channels; 0 is
+// any number.
 func sized(s []int, order string, channels int) (layout, bool) {
 	y := layout{batch: 1, frames: 1, outer: 1}
 	if len(s) == 4 && order == folded {
@@ -233,8 +236,8 @@ func sized(s []int, order string, channels int) (layout, bool) {
 	return y.asImages(), channels == 0 || y.channels == channels
 }
 
-// fitting names the dimensions of a shape by where its channels are; batch: the
-// first is a batch. Of the orders that fit the first is taken.
+// fitting names the dimensions of a shape by the position of its channels, in the first
+// order that fits. batch means that the first dimension is a batch.
 func fitting(s []int, o LatentOptions, batch bool) (y layout, orders []string, err error) {
 	for _, order := range likely(s, batch, o) {
 		one, ok := sized(s, order, o.Channels)
@@ -262,8 +265,8 @@ func fitting(s []int, o LatentOptions, batch bool) (y layout, orders []string, e
 	return layout{}, nil, err
 }
 
-// likely are the layouts that a shape may have, the likeliest first. A batch of one
-// picture is not told from a clip of one frame: they are the same.
+// likely returns the layouts that a shape may have, the most likely first. A batch of one
+// picture equals a clip of one frame.
 func likely(s []int, batch bool, o LatentOptions) []string {
 	var orders []string
 	switch {
@@ -286,7 +289,7 @@ func likely(s []int, batch bool, o LatentOptions) []string {
 	return orders
 }
 
-// asImages makes one clip of a batch of single frames.
+// asImages turns a batch of single frames into one clip.
 func (y layout) asImages() layout {
 	if y.frames == 1 && y.batch > 1 {
 		y.outer *= y.batch
@@ -295,10 +298,10 @@ func (y layout) asImages() layout {
 	return y
 }
 
-// sides are all dimensions.
+// sides returns all dimensions.
 func (y layout) sides() []int { return []int{y.batch, y.channels, y.frames, y.height, y.width} }
 
-// latent is all of a latent but the data.
+// latent returns a latent without the data.
 func (a *array) latent(y layout) latent.Latent {
 	l := latent.Latent{
 		Channels: y.channels, Frames: y.frames, Height: y.height, Width: y.width,
@@ -316,7 +319,7 @@ func (a *array) latent(y layout) latent.Latent {
 	return l
 }
 
-// ordered puts data as it lies in the file in a latent's order.
+// ordered reorders a file's data to a latent's order.
 func (y layout) ordered(data []float32) []float32 {
 	if y.unpack != nil {
 		data = y.unpack(data)
@@ -336,7 +339,7 @@ func (y layout) ordered(data []float32) []float32 {
 	return data
 }
 
-// moved is how many values ordered holds besides the data.
+// moved returns how many values ordered allocates besides the data.
 func (y layout) moved() int64 {
 	values := floatsBytes(y.sides()) / 4
 	switch {
@@ -348,7 +351,7 @@ func (y layout) moved() int64 {
 	return 0
 }
 
-// channelsFirst turns [outer,C,inner] into [C,outer,inner].
+// channelsFirst transposes [outer,C,inner] to [C,outer,inner].
 func channelsFirst(data []float32, channels, outer int) []float32 {
 	inner := len(data) / channels / outer
 	out := make([]float32, len(data))

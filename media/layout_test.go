@@ -18,7 +18,7 @@ import (
 	"tessera/latent"
 )
 
-// decoded is the latent in a file of one tensor, .npy or safetensors by its name.
+// decoded returns the latent in a file of one tensor, .npy or safetensors by its name.
 func decoded(t *testing.T, name, key string, shape []int, data []float32, o LatentOptions) (latent.Latent, error) {
 	t.Helper()
 	file := append(npyPrefix(shape), floatBytes(nil, data)...)
@@ -37,13 +37,13 @@ func decoded(t *testing.T, name, key string, shape []int, data []float32, o Late
 	return l, err
 }
 
-// at is the value of a latent in order, of clip b, channel c, frame f and cell i.
+// at returns the value of clip b, channel c, frame f and cell i of a latent.
 func at(l latent.Latent, b, c, f, i int) float32 {
 	return l.Data[((b*l.Channels+c)*l.Frames+f)*l.Height*l.Width+i]
 }
 
-// Frames among the channels, as ComfyUI's samplers leave SeedVR2's latents, are those
-// of the shape of five dimensions, and a file of ComfyUI's says so.
+// Frames among the channels, as ComfyUI's samplers leave SeedVR2's latents, equal those
+// in five dimensions; a file of ComfyUI's gets a note.
 func TestFoldedFrames(t *testing.T) {
 	seedvr2 := LatentOptions{Channels: 16, Folded: true}
 	for _, clips := range []int{1, 2, 3, 16} {
@@ -64,7 +64,7 @@ func TestFoldedFrames(t *testing.T) {
 				assert.Equal(t, want.Shape(), got.Shape(), "%v", shape)
 				assert.Equal(t, want.Data, got.Data, "%v", shape)
 				if clips == 16 {
-					continue // which a clip of so many channels would be, too
+					continue // a clip with as many channels has this shape too
 				}
 				got, err = decoded(t, name, "samples", shape, z.Data, seedvr2)
 				require.NoError(t, err, "%v", shape)
@@ -89,7 +89,7 @@ func TestFoldedFrames(t *testing.T) {
 	require.True(t, l.Moments, "diffusers' name for them")
 }
 
-// Where no model tells the channels, frames among them are said to be possible.
+// If no model gives the channels, a note says that frames may be among them.
 func TestPerhapsFolded(t *testing.T) {
 	const as = " of 16 channels, as ComfyUI's samplers leave SeedVR2's latents"
 	for _, c := range []struct {
@@ -129,7 +129,7 @@ func TestPerhapsFolded(t *testing.T) {
 	assert.Empty(t, l.Notes, "ours have no frames there")
 }
 
-// Every layout puts each number where its name says.
+// Every layout puts each number in its place.
 func TestLayouts(t *testing.T) {
 	size := map[rune]int{'B': 2, 'C': 4, 'F': 3, 'H': 5, 'W': 7}
 	for _, order := range layouts {
@@ -142,7 +142,7 @@ func TestLayouts(t *testing.T) {
 		data := testLatent(n, 1, 1, 1).Data
 		l, err := decoded(t, "z.npy", "", shape, data, LatentOptions{Channels: 4, Layout: order})
 		require.NoError(t, err, order)
-		for i, v := range data { // where it lies in the file says where it belongs
+		for i, v := range data { // its position in the file is its value
 			place, rest := map[rune]int{}, i
 			for j := len(order) - 1; j >= 0; j-- {
 				place[rune(order[j])] = rest % shape[j]
@@ -178,7 +178,7 @@ func TestLayouts(t *testing.T) {
 	}
 }
 
-// What could be read in several ways is said, unless who wrote it has one.
+// An ambiguous shape gets a note, unless the program that wrote it has only one layout.
 func TestAmbiguousLayouts(t *testing.T) {
 	for _, c := range []struct {
 		shape []int
@@ -234,8 +234,8 @@ func TestAmbiguousLayouts(t *testing.T) {
 	}
 }
 
-// Packed latents need a size, and lie as diffusers' pipelines pack them: view(B, h/2,
-// 2, w/2, 2, C) with its axes in the order B, h/2, w/2, C, 2, 2.
+// Packed latents need a size, and are ordered as diffusers' pipelines pack them: view(B,
+// h/2, 2, w/2, 2, C) with its axes in the order B, h/2, w/2, C, 2, 2.
 func TestPackedLatents(t *testing.T) {
 	const h, w = 6, 8
 	for _, batch := range []int{1, 2} {
@@ -278,7 +278,7 @@ func TestPackedLatents(t *testing.T) {
 	require.ErrorContains(t, err, "latent has shape [16 1 6 8], expected packed ones [B,N,64] or [N,64] for a size")
 }
 
-// LingBot's tokens [L*h*w,C] lie beside their sizes.
+// LingBot's tokens [L*h*w,C] are stored beside their sizes.
 func TestTokens(t *testing.T) {
 	const c, f, h, w = 48, 3, 4, 6
 	want := testLatent(c, f, h, w)
@@ -312,8 +312,8 @@ func TestTokens(t *testing.T) {
 	require.ErrorContains(t, err, "latent has shape [72 48] of rank 2")
 }
 
-// Of musubi-tuner's caches the plain latent is taken, and said; --latent-key names
-// another, also without its size.
+// Of musubi-tuner's caches the plain latent is read, with a note; --latent-key names
+// another, with or without its size.
 func TestLatentsOfCaches(t *testing.T) {
 	plain, image := testLatent(16, 3, 6, 8), testLatent(20, 3, 6, 8)
 	image.Data[0] = 7
@@ -349,7 +349,7 @@ func TestLatentsOfCaches(t *testing.T) {
 	require.ErrorContains(t, err, "2 latents (latents_1x6x8_bfloat16, latents_2x6x8_bfloat16): --latent-key chooses one", "two plain ones are neither's")
 }
 
-// An array of 8-bit pixels is no latent.
+// An array of 8-bit pixels is not a latent.
 func TestLatentsAreFloats(t *testing.T) {
 	npy := bytes.Replace(npyPrefix([]int{16, 1, 2, 2}), []byte("<f4"), []byte("|u1"), 1)
 	path := filepath.Join(t.TempDir(), "z.npy")
@@ -360,7 +360,7 @@ func TestLatentsAreFloats(t *testing.T) {
 }
 
 // FLUX.2's latents have squares of 2x2 cells among the channels, in every order of
-// dimensions and beside unpacked ones.
+// dimensions and beside unpacked latents.
 func TestPackedChannels(t *testing.T) {
 	const c, h, w = 2, 6, 10
 	o := LatentOptions{Channels: c, Packed: true}
@@ -393,7 +393,7 @@ func TestPackedChannels(t *testing.T) {
 		assert.Equal(t, whole.Data, got.Data, name)
 		assert.Equal(t, file.packed, got.Packed, name)
 	}
-	// Two pictures, and a clip of a batch.
+	// Two pictures, and a clip in a batch.
 	both := append(slices.Clone(packed.Data), packed.Data...)
 	got, err := decoded(t, "z.npy", "", []int{2, 4 * c, h / 2, w / 2}, both, o)
 	require.NoError(t, err)
@@ -403,7 +403,7 @@ func TestPackedChannels(t *testing.T) {
 	named, err := decoded(t, "z.npy", "", []int{2, 4 * c, h / 2, w / 2}, both, o)
 	require.NoError(t, err)
 	assert.Equal(t, got, named)
-	// Channels first count before squares that would be last, and tokens need a size.
+	// Channels first are preferred to squares that would be last, and tokens need a size.
 	o.Layout = ""
 	wide := testLatent(c, 1, 3, 4*c)
 	got, err = decoded(t, "z.npy", "", []int{c, 3, 4 * c}, wide.Data, o)

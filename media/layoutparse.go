@@ -8,12 +8,12 @@ import (
 	"tessera/format/safetensors"
 )
 
-// layouts are the orders of dimensions that are read: B is the batch, C are
-// channels, F frames, H and W cells.
+// layouts are the supported orders of dimensions: B is the batch, C are channels, F
+// frames, H and W cells.
 var layouts = []string{"BCFHW", "BFCHW", "BFHWC", "CFHW", "FCHW", "FHWC", "BCHW", "BHWC", "CHW", "HWC"}
 
-// ParseLayout reads a layout such as FCHW or bcthw: T and L stand for F, too. M in
-// place of C are the channels of moments.
+// ParseLayout reads a layout such as FCHW or bcthw: T and L also mean F. M instead of C
+// means the channels of moments.
 func ParseLayout(text string) (string, error) {
 	order := strings.NewReplacer("T", "F", "L", "F").Replace(strings.ToUpper(text))
 	if !slices.Contains(layouts, strings.Replace(order, "M", "C", 1)) {
@@ -22,7 +22,7 @@ func ParseLayout(text string) (string, error) {
 	return order, nil
 }
 
-// named names the dimensions of a shape as o.Layout does.
+// named names the dimensions of a shape by o.Layout.
 func named(s []int, o LatentOptions) (layout, error) {
 	order, channels := o.Layout, o.Channels
 	moments := strings.Contains(order, "M")
@@ -44,8 +44,8 @@ func named(s []int, o LatentOptions) (layout, error) {
 	return y, nil
 }
 
-// foldedHint says of a latent, whose channels nobody tells, that its frames may lie
-// among them, as ComfyUI's samplers leave SeedVR2's latents, of 16; "" where they can't.
+// foldedHint suggests, for a latent of unknown channels, that its frames may be among the
+// channels, as ComfyUI's samplers leave SeedVR2's latents of 16; "" if they cannot be.
 func foldedHint(s []int, batch bool) string {
 	const channels = 16
 	plain := len(s) > 0 && !batch && slices.Contains([]int{channels, 48}, s[0]) // Wan 2.2's are 48
@@ -62,7 +62,8 @@ func foldedHint(s []int, batch bool) string {
 	return fmt.Sprintf("shape %v may be %d frames of %d channels, as ComfyUI's samplers leave SeedVR2's latents%s: the model decides", s, s[1]/channels, channels, other)
 }
 
-// several is err, that none of a file's tensors is the latent, but where some are.
+// several explains err, which says that no tensor of a file is the latent, if some could
+// be.
 func several(found []string, err error) error {
 	if len(found) > 1 {
 		return fmt.Errorf("%d latents%s: --latent-key chooses one", len(found), listed(found))
@@ -70,7 +71,7 @@ func several(found []string, err error) error {
 	return err
 }
 
-// another refuses what OneTrainer keeps of other models, where the shape tells: those of
+// another refuses OneTrainer's caches of other models, where the shape shows it: those of
 // pictures have no frames.
 func (a *array) another(o LatentOptions) error {
 	switch pictures := len(a.shape) == 3; {
@@ -82,8 +83,8 @@ func (a *array) another(o LatentOptions) error {
 	return unfit(ErrModel, "latent has shape %v, expected [C,h,w]: %s keeps latents of picture models so, and [C,L,h,w] is a video model's", a.shape, a.trainer.Name)
 }
 
-// otherwise adds to err, which says that a is no latent, whose it is, or that it could
-// be moments.
+// otherwise adds to err, which says that a is not a latent, what it is instead, or that
+// it may be moments.
 func (a *array) otherwise(o LatentOptions, err error) error {
 	if t := a.trainer; t != nil && t.Model != "" {
 		return fmt.Errorf("%w: it is a cache of %s for %.40q", err, t.Name, t.Model)
@@ -96,7 +97,7 @@ func (a *array) otherwise(o LatentOptions, err error) error {
 	return fmt.Errorf("%w; --layout=%s reads %d of them as means and log-variances", err, strings.Replace(orders[0], "C", "M", 1), o.Channels)
 }
 
-// codes reads a tensor of 8-bit pixels, as ReadF32 does one of floats.
+// codes reads a tensor of 8-bit pixels, as ReadF32 reads one of floats.
 func codes(t safetensors.Tensor) func(dst []float32, start int) error {
 	return func(dst []float32, start int) error {
 		buffer := make([]byte, min(len(dst), 1<<16))

@@ -1,25 +1,38 @@
-// Package media brings video and latents in and out: PNG, Y4M, NumPy and
-// safetensors by itself, every other format through an installed ffmpeg. It
-// also measures and shows the difference between two clips. It knows files and
-// float frames, nothing of models or devices.
+// Package media reads and writes video and latents: PNG, Y4M, NumPy and safetensors
+// without help, every other format through an installed ffmpeg. It also measures and
+// shows the difference between two clips. It knows files and float frames, but no models
+// or devices.
 //
-// Start at Open and Create for video, ReadLatent and WriteLatent for latents,
-// Quality and Sheet for comparing.
+// Start at Open and Create for video, ReadLatent and WriteLatent for latents, Quality and
+// Sheet for comparing:
 //
-// A frame is [H,W,C], C 3 or 4: rows from the top, interleaved R, G, B and
-// perhaps alpha, in [-1,1] where -1 is black or transparent. Alpha is straight:
-// the colours are not multiplied by it, and are kept where it is transparent.
-// Frames are streamed one at a time, so a clip may be larger than memory. Every
-// output is written under a temporary name beside its final one and renamed
-// when it is complete: a failure leaves nothing behind. Links are followed first.
-// A picture is a clip of one frame.
+//	clip, err := media.Open(ctx, "in.mp4", 3)
+//	...
+//	defer clip.Close()
+//	height, width := clip.Size()
+//	frame := make([]float32, height*width*3)
+//	for t := range clip.Frames() {
+//		if err := clip.ReadFrame(t, frame); err != nil {
+//			return err
+//		}
+//	}
 //
-// Errors about what was read wrap ErrInput; where the operating system is the
-// cause they wrap its error too, such as fs.ErrNotExist, syscall.ENOSPC or the
-// context's. A frame number or buffer that doesn't fit is the caller's bug, and
-// panics where the comment says so.
+// ExampleCreate writes a video, ExampleWriteLatent a latent, ExampleQuality compares.
 //
-// None of the types here is safe for concurrent use.
+// A frame is [H,W,C], C 3 or 4: rows from the top, interleaved R, G, B and perhaps alpha,
+// in [-1,1] where -1 is black or transparent. Alpha is straight: colours are not
+// multiplied by it, and are kept where it is transparent. Frames are streamed one at a
+// time, so a clip may be larger than memory. A picture is a clip of one frame.
+//
+// Every output is written under a temporary name beside its final one and renamed when it
+// is complete, so a failure leaves no incomplete file. Links are followed first.
+//
+// Errors about an input wrap ErrInput; if the operating system is the cause they wrap its
+// error too, such as fs.ErrNotExist, syscall.ENOSPC or the context's. A wrong frame
+// number or buffer length is the caller's bug; functions panic on it where their comments
+// say so.
+//
+// No type here is safe for concurrent use.
 package media
 
 import (
@@ -33,40 +46,38 @@ import (
 	"tessera/latent"
 )
 
-// ErrInput marks an error about what was to be read: a file that is missing,
-// damaged, or holds something else than expected. Open, Clip.ReadFrame,
-// ReadLatent, DecodeLatent, InspectLatent and Latent.Original return it. It does
-// not mark what is no fault of the file: a cancelled context, a full disk, an
-// ffmpeg that isn't installed.
+// ErrInput marks an error about an input: a file that is missing, damaged, or holds
+// something else than expected. Open, Clip.ReadFrame, ReadLatent, DecodeLatent,
+// InspectLatent and Latent.Original return it. Errors with other causes do not have it: a
+// cancelled context, a full disk, a missing ffmpeg.
 var ErrInput = errors.New("media: bad input")
 
-// maxPixels bounds the size of a frame, so that a few hostile header bytes
-// cannot ask for all memory. 2^28 is 16384 x 16384.
+// maxPixels limits the size of a frame, so that a few hostile header bytes cannot request
+// all memory. 2^28 is 16384 x 16384.
 const maxPixels = 1 << 28
 
 // Clip is an open video. Frames can be read in any order and repeatedly, as
 // tiled encoding does.
 type Clip interface {
-	// Frames is how many there are, at least 1.
+	// Frames returns the number of frames, at least 1.
 	Frames() int
-	// Size is that of every frame, in pixels.
+	// Size returns the size of every frame, in pixels.
 	Size() (height, width int)
-	// Channels are those of the frames read, 3 or 4, whatever the file has.
+	// Channels returns the channels of the frames that ReadFrame returns, 3 or 4,
+	// whatever the file has.
 	Channels() int
-	// FPS is the frame rate, zero when the format has none.
+	// FPS returns the frame rate, zero if the format has none.
 	FPS() latent.Rational
-	// ReadFrame fills dst, [H,W,C] in [-1,1], with frame t from 0; floats that
-	// the file has beyond that are handed on. It returns ErrInput where the
-	// file no longer holds the frame, or a NaN or infinity in it, and panics
-	// where t or the length of dst is wrong.
+	// ReadFrame fills dst, [H,W,C] in [-1,1], with frame t from 0; it does not clamp a
+	// file's floats. It returns ErrInput if the file no longer contains the frame, or for
+	// NaN or infinity, and panics if t or the length of dst is wrong.
 	ReadFrame(t int, dst []float32) error
-	// Close releases files and removes what was spooled. The clip is not used
-	// after it.
+	// Close releases files and removes temporary ones. Do not use the clip after it.
 	Close() error
 }
 
-// AspectOf is the shape of a clip's pixels, width over height; zero where they
-// are square or the file doesn't say.
+// AspectOf returns the shape of a clip's pixels, width over height; zero if they are
+// square or the file does not say.
 func AspectOf(c Clip) latent.Rational {
 	if shaped, ok := c.(interface{ Aspect() latent.Rational }); ok {
 		return shaped.Aspect()
@@ -74,8 +85,8 @@ func AspectOf(c Clip) latent.Rational {
 	return latent.Rational{}
 }
 
-// extension is the lower-case extension of path with its dot. A leading dot
-// alone begins a name, not an extension, and a folder has none.
+// extension returns the lower-case extension of path with its dot. A dot at the start of
+// a name begins no extension, and a folder has none.
 func extension(path string) string {
 	if path != "" && os.IsPathSeparator(path[len(path)-1]) {
 		return ""
@@ -92,8 +103,8 @@ type inputError struct {
 func (e *inputError) Error() string   { return "media: " + quote.Text(e.path) + ": " + e.err.Error() }
 func (e *inputError) Unwrap() []error { return []error{ErrInput, e.err} }
 
-// badInput says what is wrong with the file at path. Errors of the os package
-// name the path themselves; only their cause is kept.
+// badInput makes an ErrInput about the file at path. Errors of package os contain the
+// path, so only their cause is kept.
 func badInput(path string, err error) error {
 	if perr, ok := errors.AsType[*os.PathError](err); ok && perr.Path == path {
 		err = perr.Err
@@ -105,7 +116,7 @@ func badInputf(path, format string, args ...any) error {
 	return &inputError{path, fmt.Errorf(format, args...)}
 }
 
-// checkSize refuses frames of no or of absurd size.
+// checkSize refuses frames of size 0 or of absurd size.
 func checkSize(height, width int) error {
 	if height <= 0 || width <= 0 {
 		return fmt.Errorf("frames are %d x %d, expected at least 1 x 1", width, height)
@@ -124,8 +135,7 @@ func checkChannels(channels int) error {
 	return nil
 }
 
-// checkRead panics on a frame number or buffer that is wrong by the caller's
-// own arithmetic.
+// checkRead panics on a wrong frame number or buffer length.
 func checkRead(c Clip, t int, dst []float32) {
 	h, w := c.Size()
 	if n := h * w * c.Channels(); t < 0 || t >= c.Frames() || len(dst) != n {

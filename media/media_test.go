@@ -23,8 +23,8 @@ import (
 	"tessera/tests/testenv"
 )
 
-// testFrame is a smooth picture, [H,W,3], that differs in every channel, row,
-// column and frame, and reaches both ends of the range.
+// testFrame returns a smooth picture, [H,W,3], that differs in every channel, row, column
+// and frame, and covers the full range.
 func testFrame(t, height, width int) []float32 {
 	frame := make([]float32, height*width*3)
 	for y := range height {
@@ -39,7 +39,7 @@ func testFrame(t, height, width int) []float32 {
 	return frame
 }
 
-// quantised is frame as 8 bits hold it, computed apart from floatByte.
+// quantised returns frame rounded to 8 bits, computed independently of floatByte.
 func quantised(frame []float32) []float32 {
 	out := make([]float32, len(frame))
 	for i, v := range frame {
@@ -78,26 +78,25 @@ func readFrame(t *testing.T, c Clip, i int) []float32 {
 	h, w := c.Size()
 	dst := make([]float32, h*w*3)
 	for j := range dst {
-		dst[j] = float32(math.NaN()) // whatever is not written shows
+		dst[j] = float32(math.NaN()) // shows what is not written
 	}
 	require.NoError(t, c.ReadFrame(i, dst))
 	return dst
 }
 
-// largest is the greatest absolute difference, in levels of 255.
+// largest returns the largest absolute difference, in levels of 255.
 func largest(t *testing.T, got, want []float32) float64 {
 	t.Helper()
 	require.Len(t, got, len(want))
 	var most float64
 	for i := range got {
-		most = max(most, math.Abs(float64(got[i])-float64(want[i]))*127.5) // NaN stays
+		most = max(most, math.Abs(float64(got[i])-float64(want[i]))*127.5) // NaN stays NaN
 	}
 	return most
 }
 
-// checkColour bounds the RMS error of a frame through a lossy codec, and the
-// mean error of each channel to a quarter of that: a wrong matrix or range shifts
-// whole channels.
+// checkColour limits the RMS error of a frame through a lossy codec, and the mean error
+// of each channel to a quarter of that: a wrong matrix or range shifts whole channels.
 func checkColour(t *testing.T, frame int, got, want []float32, levels float64) {
 	t.Helper()
 	var squares float64
@@ -114,8 +113,7 @@ func checkColour(t *testing.T, frame int, got, want []float32, levels float64) {
 	}
 }
 
-// only fails unless the folder holds exactly the named entries, hidden ones
-// included.
+// only checks that the folder holds exactly the named entries, including hidden ones.
 func only(t *testing.T, dir string, names ...string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -135,15 +133,15 @@ func needFFmpeg(t *testing.T) {
 	}
 }
 
-// ffmpeg runs the tool apart from the package, for files to read and to check.
+// ffmpeg runs the tool independently of the package, to make and check files.
 func ffmpeg(t *testing.T, args ...string) {
 	t.Helper()
 	out, err := exec.Command("ffmpeg", append([]string{"-v", "error", "-nostdin", "-y"}, args...)...).CombinedOutput()
 	require.NoError(t, err, "ffmpeg %q: %s", args, out)
 }
 
-// turn90 has a copy of an MP4 or MOV ask for a quarter turn. Which option of ffmpeg's
-// does that depends on its version.
+// turn90 copies an MP4 or MOV with a quarter turn. ffmpeg's option for that depends on
+// its version.
 func turn90(t *testing.T, from, to string) {
 	t.Helper()
 	data, err := os.ReadFile(from)
@@ -151,14 +149,14 @@ func turn90(t *testing.T, from, to string) {
 	at := bytes.Index(data, []byte("tkhd"))
 	require.Positive(t, at)
 	matrix := data[at+44:][:36]
-	clear(matrix[:32]) // but the last number, which is 1
+	clear(matrix[:32]) // all but the last number, which is 1
 	binary.BigEndian.PutUint32(matrix[4:], -1<<16&math.MaxUint32)
 	binary.BigEndian.PutUint32(matrix[12:], 1<<16)
 	require.NoError(t, os.WriteFile(to, data, 0o666))
 }
 
-// fullRange is an input of ffmpeg's: testFrames by BT.601 in full range, as JPEG has it.
-// ffmpeg 9 makes chroma of it half a code too low.
+// fullRange returns an input for ffmpeg: testFrames in full-range BT.601, as in JPEG.
+// ffmpeg 9 makes its chroma half a code too low.
 func fullRange(t *testing.T, dir string, f Format) []string {
 	t.Helper()
 	var raw []byte
@@ -183,9 +181,9 @@ func TestRoundTrip(t *testing.T) {
 	cases := []struct {
 		name   string
 		format Format
-		levels float64 // greatest error allowed, in 8-bit levels
+		levels float64 // largest allowed error, in 8-bit levels
 		fps    bool
-		codec  bool // lossy: levels bounds the RMS error instead
+		codec  bool // lossy: levels limits the RMS error
 	}{
 		{"one.png", Format{Height: 5, Width: 7, Frames: 1}, 1e-4, false, false},
 		{"folder", Format{Height: 6, Width: 10, Frames: 12}, 1e-4, false, false},
@@ -213,7 +211,7 @@ func TestRoundTrip(t *testing.T) {
 			if c.fps {
 				assert.Equal(t, c.format.FPS, clip.FPS())
 			}
-			// Out of order and one frame twice, as tiles read them.
+			// Out of order, and one frame twice, as tiles read them.
 			for _, i := range []int{c.format.Frames - 1, 0, c.format.Frames / 2, 0} {
 				want := testFrame(i, c.format.Height, c.format.Width)
 				if c.levels > 0 {

@@ -1,4 +1,4 @@
 package media
 
-// freeMemory is half of what WebAssembly can have.
+// freeMemory returns half of WebAssembly's largest memory.
 func freeMemory() int64 { return 2 << 30 }

@@ -4,8 +4,8 @@ package media
 
 import "tessera/memory"
 
-// freeMemory is what can be allocated without swapping; a guess where that can't be
-// told: what a machine of today has.
+// freeMemory returns how many bytes can be allocated without swapping. If the system does
+// not say, it guesses a present-day machine's memory.
 func freeMemory() int64 {
 	if free, known := memory.Free(); known {
 		return free

@@ -14,8 +14,7 @@ import (
 	"tessera/format"
 )
 
-// maxNPYHeader bounds the header text; NumPy itself refuses more than 10,000
-// bytes.
+// maxNPYHeader limits the header's text; NumPy refuses more than 10,000 bytes.
 const maxNPYHeader = 10_000
 
 // npyMagic begins a .npy file.
@@ -57,7 +56,7 @@ func openNPY(r io.ReaderAt, size int64) (*npyFile, error) {
 	return f, nil
 }
 
-// npyHeader is the header's text, and the offset of the data behind it.
+// npyHeader returns the header's text, and the offset of the data after it.
 func npyHeader(r io.ReaderAt, size int64) (text string, data int64, err error) {
 	if err := foreignArray(r); err != nil {
 		return "", 0, err
@@ -92,8 +91,8 @@ func npyHeader(r io.ReaderAt, size int64) (text string, data int64, err error) {
 	return string(buffer), data + length, nil
 }
 
-// foreignArray says what has the place of a .npy or .npz file, nil where it is one or
-// nothing is known of it.
+// foreignArray says what a file is that should be a .npy or .npz, nil if it is one or is
+// unknown.
 func foreignArray(r io.ReaderAt) error {
 	var magic [len(npyMagic)]byte
 	if n, _ := r.ReadAt(magic[:], 0); n == len(magic) && string(magic[:]) == npyMagic {
@@ -102,7 +101,7 @@ func foreignArray(r io.ReaderAt) error {
 	return format.Foreign(r, "")
 }
 
-// npyDict takes the dictionary that NumPy writes, keys sorted, apart.
+// npyDict parses the dictionary that NumPy writes, with sorted keys.
 func npyDict(text string) (descr, fortran, shape string, ok bool) {
 	rest, ok := strings.CutPrefix(strings.TrimRight(text, " \n"), "{'descr': '")
 	for _, field := range []struct {
@@ -149,7 +148,7 @@ func parseNPY(text string) (dtype npyType, shape []int, err error) {
 	return dtype, shape, nil
 }
 
-// npyElements is the product of shape, checked so that the bytes fit 63 bits.
+// npyElements returns the product of shape, and checks that its bytes fit 63 bits.
 func npyElements(shape []int, size int) (int64, error) {
 	n := uint64(1)
 	for _, d := range shape {
@@ -198,8 +197,8 @@ func (d npyType) decode(dst []float32, src []byte) {
 	}
 }
 
-// npyPrefix is all that stands before the data of a float32 array, padded to
-// 64 bytes as NumPy does.
+// npyPrefix returns everything before the data of a float32 array, padded to 64 bytes as
+// in NumPy.
 func npyPrefix(shape []int) []byte {
 	var dims strings.Builder
 	for i, d := range shape {
@@ -221,8 +220,7 @@ func npyPrefix(shape []int) []byte {
 	return append(prefix, '\n')
 }
 
-// floatBytes is the little-endian form of values, in buffer if it is large
-// enough.
+// floatBytes returns values in little-endian form, in buffer if it is large enough.
 func floatBytes(buffer []byte, values []float32) []byte {
 	if cap(buffer) < 4*len(values) {
 		buffer = make([]byte, 4*len(values))

@@ -17,7 +17,7 @@ import (
 	"tessera/format/safetensors"
 )
 
-// TestNPYFromNumPy reads what NumPy wrote; see testdata/npy/make_npy.py.
+// TestNPYFromNumPy reads NumPy's files; see testdata/npy/make_npy.py.
 func TestNPYFromNumPy(t *testing.T) {
 	for _, name := range []string{"f2", "f4", "f8", "big", "version2"} {
 		clip := openClip(t, filepath.Join("testdata/npy", name+".npy"), Format{Height: 2, Width: 2, Frames: 1})
@@ -76,8 +76,7 @@ func TestNPYPrefix(t *testing.T) {
 	}
 }
 
-// TestNPYTruncatedLater: a file that shrinks after opening is an error, not
-// old data.
+// TestNPYTruncatedLater: a file that shrinks after opening gives an error, not old data.
 func TestNPYTruncatedLater(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.npy")
 	f := Format{Height: 4, Width: 4, Frames: 2}
@@ -87,7 +86,8 @@ func TestNPYTruncatedLater(t *testing.T) {
 	require.ErrorContains(t, clip.ReadFrame(1, make([]float32, 48)), "x.npy: frame 1: unexpected EOF")
 }
 
-// Pixels lie in any order that a shape tells, in .npy, safetensors and torch's files.
+// Pixels may have any order that the shape identifies, in .npy, safetensors and torch's
+// files.
 func TestOrdersOfPixels(t *testing.T) {
 	const c, f, h, w = 3, 5, 6, 7
 	value := func(channel, frame, y, x int) byte { return byte(((channel*f+frame)*h+y)*w + x) }
@@ -154,8 +154,8 @@ func TestOrdersOfPixels(t *testing.T) {
 	}
 }
 
-// A shape that fits several orders is said; RGBA of three frames is not taken for four
-// of RGB, and a latent for a clip neither.
+// A shape that fits several orders gets a note; RGBA of three frames is not read as four
+// frames of RGB, nor a latent as a clip.
 func TestDoubtfulOrdersOfPixels(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name string, content []byte) string {

@@ -17,10 +17,10 @@ import (
 )
 
 const (
-	// maxNPZDirectory bounds what is read to find a .npz file's arrays: its zip's
-	// directory, of some 80 bytes an array.
+	// maxNPZDirectory limits the zip directory of a .npz file, which has about 80 bytes
+	// per array.
 	maxNPZDirectory = 1 << 20
-	// inflation is by how much deflate can shrink at most.
+	// inflation is deflate's highest compression ratio.
 	inflation = 1032
 )
 
@@ -38,7 +38,7 @@ func openNPZArray(path string, pick picker) (*array, error) {
 	return a, nil
 }
 
-// readNPZ picks an array of a .npz file of size bytes, a zip of .npy files.
+// readNPZ picks an array of a .npz file of size bytes, which is a zip of .npy files.
 func readNPZ(r io.ReaderAt, size int64, path string, pick picker) (*array, error) {
 	bounded := &readUpTo{r, maxNPZDirectory}
 	z, err := zip.NewReader(bounded, size)
@@ -67,12 +67,12 @@ func readNPZ(r io.ReaderAt, size int64, path string, pick picker) (*array, error
 	return picked, nil
 }
 
-// sdScriptsModels end the names of sd-scripts' caches, before .npz
+// sdScriptsModels are the suffixes of sd-scripts' cache names, before .npz
 // (library/strategy_*.py, LATENTS_NPZ_SUFFIX).
 var sdScriptsModels = []string{"anima", "flux", "hi", "lumina", "sd", "sd3", "sdxl"}
 
-// sdScripts is that trainer where the file called path, of arrays of such names, is a
-// cache of its: sizes lie beside the latents, and the file's name tells the model.
+// sdScripts returns that trainer if the file at path, with arrays of these names, is its
+// cache: sizes are stored beside the latents, and the file's name gives the model.
 func sdScripts(path string, names []string) *latent.Trainer {
 	sized := func(key string) bool {
 		return slices.ContainsFunc(names, func(name string) bool { return name == key || picker{}.sized(name, key) })
@@ -94,7 +94,7 @@ type npzArray struct {
 	npy   *npyFile
 }
 
-// open reads the array's header and holds its size to that of the file.
+// open reads the array's header and checks its size against the file's.
 func (a *npzArray) open(size int64) error {
 	packed, all := a.entry.CompressedSize64, a.entry.UncompressedSize64
 	if packed > uint64(size) || all/inflation > packed+1 {
@@ -116,8 +116,8 @@ func (a *npzArray) open(size int64) error {
 	return err
 }
 
-// ReadF32 fills dst with the elements from start on. Reading the last of them
-// checks all of the array against its checksum.
+// ReadF32 fills dst with the elements from start on. Reading the last element checks the
+// whole array's checksum.
 func (a *npzArray) ReadF32(dst []float32, start int) error {
 	stream, err := a.entry.Open()
 	if err != nil {
@@ -143,7 +143,7 @@ func (a *npzArray) ReadF32(dst []float32, start int) error {
 	return nil
 }
 
-// readUpTo reads at most left bytes, any number where that is negative.
+// readUpTo reads at most left bytes; a negative left is no limit.
 type readUpTo struct {
 	io.ReaderAt
 	left int64

@@ -11,62 +11,59 @@ import (
 	"tessera/format/file"
 )
 
-// Open opens the video at path: .png, .jpg, .webp, .tiff or .exr, a folder of such or a
-// name like frame_%04d.png that stands for some, .y4m, .npy, .safetensors, .pt, or anything
-// ffmpeg reads, such as .mp4. PNG and TIFF of 16 bits are read whole. OpenEXR's pixels
-// are linear light, which becomes sRGB's curve (IEC 61966-2-1); what is beyond 0 to 1 is
-// clipped. For ffmpeg
-// opening means to decode the whole video once, to see that it is sound, and
-// reading to decode it again; ctx bounds both.
+// Open opens the video at path: .png, .jpg, .webp, .tiff or .exr, a folder of these or a
+// pattern like frame_%04d.png, .y4m, .npy, .safetensors, .pt, or anything ffmpeg reads,
+// such as .mp4. It reads all bits of 16-bit PNG and TIFF. It converts OpenEXR's linear
+// light to sRGB's curve (IEC 61966-2-1) and clips it to 0 to 1. A video for ffmpeg is
+// decoded once on opening, to check it, and again on reading; ctx limits both.
 //
-// channels is 3 for RGB or 4 for RGBA. With 3 a picture's alpha is dropped, and
-// its colours are the stored ones, not blended with anything; with 4 what has
-// no alpha is opaque. A file of floats in 4 channels is not read as 3.
+// channels is 3 for RGB or 4 for RGBA. With 3 a picture's alpha is dropped, and its
+// colours are the stored ones, without blending; with 4 a picture without alpha is
+// opaque. A file of floats with 4 channels cannot be read with 3.
 //
-// Floats may lie outside [-1,1], and are handed on as they are, but for those beyond
-// 4, which are no pixels; arrays of uint8 are pixels of 0 to 255. All frames have one
+// Floats may lie outside [-1,1], and are returned unchanged; those beyond 4 cannot be
+// pixels and are an error. Arrays of uint8 are pixels of 0 to 255. All frames have one
 // size, of at most 2^28 pixels.
 //
-// Open returns ErrInput where path is missing, damaged or no video, but not
-// where ctx ends, ffmpeg is needed and not installed, or the disk is full. The
-// caller closes the Clip.
+// Open returns ErrInput if path is missing, damaged or not a video, but not if ctx ends,
+// ffmpeg is needed but not installed, or the disk is full. The caller closes the Clip.
 //
-// A file that ffmpeg finds damaged or cut short is ErrInput and ErrDamaged:
-// OpenWith can accept it.
+// If ffmpeg finds a file damaged or truncated, the error is ErrInput and ErrDamaged:
+// OpenWith can accept the file.
 func Open(ctx context.Context, path string, channels int) (Clip, error) {
 	return OpenWith(ctx, path, channels, OpenOptions{})
 }
 
-// ErrDamaged marks an ErrInput about a video of which a part could be read, and
-// would be with AcceptDamaged.
+// ErrDamaged marks an ErrInput about a video that can be read in part, with
+// AcceptDamaged.
 var ErrDamaged = errors.New("media: damaged video")
 
-// damagedError is an ErrDamaged in its own words.
+// damagedError is an ErrDamaged with its text.
 type damagedError struct{ text string }
 
 func (e *damagedError) Error() string { return e.text }
 func (e *damagedError) Unwrap() error { return ErrDamaged }
 
-// OpenOptions are what OpenWith can be told.
+// OpenOptions are OpenWith's options.
 type OpenOptions struct {
-	// AcceptDamaged keeps what ffmpeg can read of a video that is damaged or cut
-	// short, if that is a frame at least; by default it is an error.
+	// AcceptDamaged keeps what ffmpeg can read of a damaged or truncated video, at least
+	// one frame; by default this is an error.
 	AcceptDamaged bool
-	// Matrix is the colour matrix that YUV is in, one of Matrices, whatever the
-	// file says; by default what it says, and BT.601 where it says nothing.
+	// Matrix is the colour matrix of YUV, one of Matrices, whatever the file says; by
+	// default the file's, or BT.601 if it has none.
 	Matrix string
-	// Track is the video track to read, counted from 1 with covers among them; 0 is
-	// the one that a player would show: the first that is marked as default, else the
-	// first that is no cover. Only what ffmpeg reads has more than one.
+	// Track is the video track to read, counted from 1 including covers; 0 is the one
+	// that a player would show: the first marked as default, else the first that is not a
+	// cover. Only files for ffmpeg have several.
 	Track int
-	// ToneMap makes SDR of HDR; by default its numbers are taken as they are.
+	// ToneMap converts HDR to SDR; by default its numbers are used unchanged.
 	ToneMap bool
-	// Warn is told what was accepted, is lost or was guessed, Note what was taken
-	// to be so, each in one line that names the file; by default nobody is.
+	// Warn receives what was accepted, lost or guessed, Note what was assumed, each in
+	// one line with the file's name; nil drops them.
 	Warn, Note func(text string)
 
-	headers bool // no picture is to be decoded
-	latents bool // an array may be a latent as well, see floatsOf
+	headers bool // do not decode a picture
+	latents bool // an array may also be a latent, see floatsOf
 }
 
 func (o OpenOptions) warn(text string) {
@@ -103,7 +100,7 @@ func OpenWith(ctx context.Context, path string, channels int, o OpenOptions) (Cl
 	return openFFmpeg(ctx, path, channels, o)
 }
 
-// look looks at a part of the numbers: are they pixels?
+// look checks a sample of the numbers for values that cannot be pixels.
 func (c *floatsClip) look(o OpenOptions) error {
 	r, err := SampleRange(c.stored*c.frames*c.height*c.width, c.array.readF32)
 	if err == nil {
@@ -121,7 +118,7 @@ func (c *floatsClip) look(o OpenOptions) error {
 	return nil
 }
 
-// openOwn opens what needs no ffmpeg; for what does it returns nil.
+// openOwn opens files that need no ffmpeg; for others it returns nil.
 func openOwn(ctx context.Context, path string, channels int, o OpenOptions) (Clip, error) {
 	if err := checkChannels(channels); err != nil {
 		return nil, fmt.Errorf("media: %s: %w", path, err)

@@ -13,32 +13,31 @@ import (
 	"tessera/temporary"
 )
 
-// pending is an output file under construction, beside its final name so that
-// the rename at the end is atomic.
+// pending is an output file in progress, beside its final name, so that the final rename
+// is atomic.
 type pending struct {
 	path   string // final name, as the user gave it
 	target string // absolute, links followed
 	temp   string // beside target
 	file   *os.File
-	old    fs.FileInfo // what is replaced, nil where there is nothing
-	need   int64       // bytes of the whole file, 0 when not known beforehand
-	err    error       // of the first write that failed, for when a library wraps it
+	old    fs.FileInfo // the file to replace, nil if there is none
+	need   int64       // bytes of the whole file, 0 if unknown
+	err    error       // the first failed write, for libraries that wrap errors
 }
 
-// createPending opens a temporary file for path. It fails early when path
-// cannot become a file: its folder is missing or read-only, or something that
-// is not a file has the name.
+// createPending opens a temporary file for path. It fails early if path cannot become a
+// file: its folder is missing or read-only, or a folder or similar has the name.
 func createPending(path string, need int64) (*pending, error) {
 	target, err := Target(path)
 	if err != nil {
 		return nil, err
 	}
 	dir, base := filepath.Split(target)
-	if runtime.GOOS == "windows" && utf8.RuneCountInString(base) > 255 { // which Wine tells at the rename, as a missing file
+	if runtime.GOOS == "windows" && utf8.RuneCountInString(base) > 255 { // Wine reports this at the rename, as a missing file
 		return nil, tempError(path, syscall.ENAMETOOLONG)
 	}
 	p := &pending{path: path, target: target, need: need}
-	mode := fs.FileMode(0o666) // not os.CreateTemp's 0600, which would stay on the result
+	mode := fs.FileMode(0o666) // os.CreateTemp's 0600 would stay on the result
 	info, err := os.Stat(target)
 	switch {
 	case err == nil && !info.Mode().IsRegular():
@@ -48,8 +47,8 @@ func createPending(path string, need int64) (*pending, error) {
 		}
 		return nil, badOutput("media: %s: exists and is %s, expected a file or nothing", path, kind)
 	case err == nil:
-		p.old, mode = info, info.Mode().Perm()|0o600 // nobody else reads meanwhile who may not later
-	case !errors.Is(err, fs.ErrNotExist): // a name that is too long, which a temporary one may not be
+		p.old, mode = info, info.Mode().Perm()|0o600 // readable only by those who may read the result
+	case !errors.Is(err, fs.ErrNotExist): // a name that is too long, which the temporary one may not be
 		return nil, tempError(path, err)
 	}
 	if p.file, err = temporary.Create(dir, "."+base, mode); err != nil {
@@ -59,8 +58,8 @@ func createPending(path string, need int64) (*pending, error) {
 	return p, nil
 }
 
-// WriteFile writes a file of any kind as outputs are written: it has its name,
-// and replaces what had it, when it is complete.
+// WriteFile writes a whole file like an output: it gets its name, and replaces an
+// existing file, once it is complete.
 func WriteFile(path string, data []byte) error {
 	p, err := createPending(path, int64(len(data)))
 	if err != nil {
@@ -72,7 +71,7 @@ func WriteFile(path string, data []byte) error {
 	return p.commit()
 }
 
-// tempError is why nothing can be made beside the output at path.
+// tempError explains why no file can be created beside the output at path.
 func tempError(path string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return badOutput("media: %s: folder %s doesn't exist", path, filepath.Dir(path))
@@ -80,23 +79,23 @@ func tempError(path string, err error) error {
 	return Lasting(outputError(path, 0, err))
 }
 
-// ErrOutput marks an error about an output that can't come into being, however often
-// it is tried: its folder is missing or can't be written to, something else has its
-// name, or a format of one frame was to hold more. A full disk is none.
+// ErrOutput marks an error that every attempt would meet: the output's folder is missing
+// or not writable, something else has its name, or a format of one frame would get
+// several. A full disk does not have it.
 var ErrOutput = errors.New("media: bad output")
 
-// lastingError is an ErrOutput in its own words.
+// lastingError is an ErrOutput with its text.
 type lastingError struct{ error }
 
 func (e *lastingError) Unwrap() []error { return []error{e.error, ErrOutput} }
 
 func badOutput(format string, args ...any) error { return &lastingError{fmt.Errorf(format, args...)} }
 
-// Lasting makes an error of creating a file or folder an ErrOutput where the system's
-// reason for it stays.
+// Lasting makes an error of creating a file or folder an ErrOutput if its cause is
+// permanent.
 func Lasting(err error) error {
 	var windows []error
-	if runtime.GOOS == "windows" { // write protected, and names that can't be
+	if runtime.GOOS == "windows" { // write-protected, and invalid names
 		windows = []error{syscall.Errno(19), syscall.Errno(123), syscall.Errno(161), syscall.Errno(206), syscall.Errno(267)}
 	}
 	for _, reason := range append(windows, fs.ErrNotExist, fs.ErrExist, fs.ErrPermission, syscall.ENOTDIR, syscall.EROFS, syscall.ENAMETOOLONG, syscall.ELOOP) {
@@ -127,20 +126,20 @@ func (p *pending) failed(err error) error {
 	return err
 }
 
-// discard aborts after err, and returns it or what was behind it.
+// discard aborts after err, and returns err or its cause.
 func (p *pending) discard(err error) error {
-	p.abort() // err is the one to tell
+	p.abort() // err is the error to report
 	if p.err != nil {
 		return p.err
 	}
 	return err
 }
 
-// commit gives the file its final name, replacing what has it and keeping its
-// mode. The data is flushed first: a disk may report only then that it is full.
+// commit gives the file its final name, replaces an existing file and keeps that file's
+// mode. It flushes the data first, because a disk may report only then that it is full.
 func (p *pending) commit() error {
 	if p.old != nil {
-		p.file.Chmod(p.old.Mode().Perm()) // where that can't be, it is narrower: no reason to lose the file
+		p.file.Chmod(p.old.Mode().Perm()) // if this fails, the mode stays narrower, which is no reason to lose the file
 	}
 	err := p.file.Sync()
 	if err == nil {
@@ -163,8 +162,8 @@ func (p *pending) abort() error {
 	return nil
 }
 
-// outputError names the output instead of the temporary file, and says how
-// much room a full disk lacks. need is 0 when not known.
+// outputError names the output instead of the temporary file, and says how many bytes a
+// full disk lacks. need is 0 if unknown.
 func outputError(path string, need int64, err error) error {
 	if err == nil {
 		return nil

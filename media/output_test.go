@@ -25,7 +25,7 @@ import (
 
 var outputNames = []string{"one.png", "folder", "x.y4m", "x.npy", "x.safetensors", "x.mp4", "x.webm"}
 
-// framesFor is 1 for the format that holds no more.
+// framesFor returns 1 for the format that holds a single frame.
 func framesFor(name string) int {
 	if strings.HasSuffix(name, ".png") {
 		return 1
@@ -39,8 +39,8 @@ func skipWithoutFFmpeg(t *testing.T, name string) {
 	}
 }
 
-// TestOutputAppearsAtOnce: before Close there is nothing of that name, and
-// after a failure or Abort nothing at all, with and without an earlier output.
+// TestOutputAppearsAtOnce: before Close no file has that name, and a failure or Abort
+// leaves no file, with and without an earlier output.
 func TestOutputAppearsAtOnce(t *testing.T) {
 	const h, w = 16, 16
 	endings := map[string]func(*Sink, context.CancelFunc) error{
@@ -93,7 +93,7 @@ func TestOutputAppearsAtOnce(t *testing.T) {
 						continue
 					}
 					only(t, dir, name)
-					if ending != "abort" { // once is enough to see it intact
+					if ending != "abort" { // once shows that it is intact
 						continue
 					}
 					clip := openClip(t, path, f)
@@ -104,7 +104,7 @@ func TestOutputAppearsAtOnce(t *testing.T) {
 	}
 }
 
-// TestOutputReplaces an earlier, longer one and keeps nothing of it.
+// TestOutputReplaces a longer output completely.
 func TestOutputReplaces(t *testing.T) {
 	for _, name := range outputNames {
 		skipWithoutFFmpeg(t, name)
@@ -123,8 +123,8 @@ func TestOutputReplaces(t *testing.T) {
 	}
 }
 
-// TestOutputKeepsMode of what it replaces, one that is stricter and one that is
-// laxer than that of a new file.
+// TestOutputKeepsMode of the replaced output, for a stricter and a laxer mode than a new
+// file's.
 func TestOutputKeepsMode(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("files have no such mode here")
@@ -136,7 +136,7 @@ func TestOutputKeepsMode(t *testing.T) {
 			f := Format{Height: 16, Width: 16, Frames: framesFor(name)}
 			writeClip(t, path, f)
 			if extension(name) == "" {
-				mode |= 0o300 // of no use otherwise
+				mode |= 0o300 // otherwise useless
 			}
 			require.NoError(t, os.Chmod(path, mode))
 			writeClip(t, path, f)
@@ -147,8 +147,8 @@ func TestOutputKeepsMode(t *testing.T) {
 	}
 }
 
-// TestOutputIsPrivateMeanwhile: nobody reads the beginning of a file who may not
-// read what it replaces.
+// TestOutputIsPrivateMeanwhile: an unfinished file is readable only by users who may read
+// the file that it replaces.
 func TestOutputIsPrivateMeanwhile(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("files have no such mode here")
@@ -169,8 +169,8 @@ func TestOutputIsPrivateMeanwhile(t *testing.T) {
 	}
 }
 
-// TestFolderKeepsStrangers: a file that came into the folder while its frames
-// were being made is not lost with the frames of before.
+// TestFolderKeepsStrangers: a file that was added to the folder while its frames were
+// written is not lost with the old frames.
 func TestFolderKeepsStrangers(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "frames")
@@ -187,15 +187,15 @@ func TestFolderKeepsStrangers(t *testing.T) {
 	only(t, path, "frame_0000.png", "frame_0001.png", "frame_0002.png", "notes.txt")
 }
 
-// TestFramesOfOthers: a folder of another program's frames, by the same names, is
-// not replaced; nor is one of ours with such a frame in it.
+// TestFramesOfOthers: a folder of another program's frames with equal names is not
+// replaced, nor one of this program's with such a frame in it.
 func TestFramesOfOthers(t *testing.T) {
 	dir := t.TempDir()
 	theirs, path := filepath.Join(dir, "theirs"), filepath.Join(dir, "frames.png")+string(os.PathSeparator)
 	f := Format{Height: 4, Width: 4, Frames: 2}
 	require.NoError(t, os.Mkdir(theirs, 0o777))
 	writeClip(t, filepath.Join(theirs, "frame_0001.png"), Format{Height: 4, Width: 4, Frames: 1})
-	writeClip(t, path, f) // which a separator at its end makes a folder
+	writeClip(t, path, f) // a separator at its end makes it a folder
 	writeClip(t, path, f)
 	openClip(t, path, f)
 	require.NoError(t, os.Rename(filepath.Join(theirs, "frame_0001.png"), filepath.Join(path, "frame_0001.png")))
@@ -204,8 +204,8 @@ func TestFramesOfOthers(t *testing.T) {
 	only(t, path, "frame_0000.png", "frame_0001.png")
 }
 
-// TestSinkForms: floats and 8-bit pixels give the same file, alpha is ignored,
-// and formats of floats say that they need them.
+// TestSinkForms: floats and 8-bit pixels give equal files, alpha is ignored, and formats
+// of floats report NeedsFloat.
 func TestSinkForms(t *testing.T) {
 	const h, w = 6, 10
 	for _, name := range []string{"one.png", "x.y4m", "x.npy"} {
@@ -282,8 +282,8 @@ func TestCreateErrors(t *testing.T) {
 	only(t, in("videos"), "frame_0000.png", "holiday.txt")
 }
 
-// TestTooManyFrames: the announced count is part of the header of some
-// formats, so it holds for all.
+// TestTooManyFrames: some formats store the announced count in their header, so all
+// formats enforce it.
 func TestTooManyFrames(t *testing.T) {
 	dir := t.TempDir()
 	s, err := Create(context.Background(), filepath.Join(dir, "x.y4m"), Format{Height: 2, Width: 2, Frames: 1})
@@ -346,7 +346,7 @@ func TestDiskFull(t *testing.T) {
 	require.ErrorContains(t, err, "the file needs 1104 bytes")
 }
 
-// TestSpoolDiskFull: there is no room for decoded frames, where they are to be kept.
+// TestSpoolDiskFull: the disk has no room for decoded frames that are to be kept.
 func TestSpoolDiskFull(t *testing.T) {
 	needFFmpeg(t)
 	dir := tinyDisk(t)
@@ -364,7 +364,7 @@ func TestSpoolDiskFull(t *testing.T) {
 	only(t, dir)
 }
 
-// tinyDisk mounts a file system of 256 KiB, where that is allowed.
+// tinyDisk mounts a file system of 256 KiB, if that is allowed.
 func tinyDisk(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -378,7 +378,7 @@ func tinyDisk(t *testing.T) string {
 	return dir
 }
 
-// noise is a frame that no codec makes small.
+// noise returns a frame that no codec compresses well.
 func noise(seed, height, width int) []float32 {
 	frame := make([]float32, height*width*3)
 	state := uint32(seed)*2654435761 + 1

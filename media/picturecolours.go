@@ -4,18 +4,18 @@ package media
 
 import "io"
 
-// cicp says what the numbers of a picture stand for, by the code points of ITU-T H.273:
-// PNG has them in its chunk cICP, HEIC and AVIF in a property.
+// cicp says what a picture's numbers mean, by the code points of ITU-T H.273: PNG stores
+// them in its chunk cICP, HEIC and AVIF in a property.
 type cicp struct{ primaries, transfer, matrix byte }
 
-// The code points that matter here, by ffprobe's names.
+// The code points used here, by ffprobe's names.
 var (
 	cicpPrimaries = map[byte]string{1: "bt709", 5: "bt470bg", 6: "smpte170m", 9: "bt2020", 11: "smpte431", 12: "smpte432"}
 	cicpTransfers = map[byte]string{1: "bt709", 6: "smpte170m", 8: "linear", 13: "iec61966-2-1", 16: "smpte2084", 18: "arib-std-b67"}
 	cicpMatrices  = map[byte]string{1: "bt709", 5: "bt470bg", 6: "smpte170m", 8: "ycgco", 9: "bt2020nc", 14: "ictcp"}
 )
 
-// pngColours reads the chunk cICP, nil where there is none.
+// pngColours reads the chunk cICP, nil if there is none.
 func pngColours(r io.ReadSeeker) *cicp {
 	data := pngParts.find(r, "cICP", "")
 	if len(data) != 4 {
@@ -24,7 +24,7 @@ func pngColours(r io.ReadSeeker) *cicp {
 	return &cicp{data[0], data[1], data[2]}
 }
 
-// pictureFileColours is pngColours of a file, nil where that is no PNG.
+// pictureFileColours is pngColours for a file, nil if it is not a PNG.
 func pictureFileColours(path string) *cicp {
 	f, format, err := openPicture(path)
 	if err != nil {
@@ -37,7 +37,7 @@ func pictureFileColours(path string) *cicp {
 	return pngColours(f)
 }
 
-// nclx reads the property colr of a picture in boxes, nil where that is a profile.
+// nclx reads the property colr of a picture in boxes, nil if that is a profile.
 func nclx(data []byte) *cicp {
 	if len(data) < 10 || string(data[:4]) != "nclx" {
 		return nil
@@ -45,8 +45,8 @@ func nclx(data []byte) *cicp {
 	return &cicp{data[5], data[7], data[9]} // the low bytes: all code points are below 256
 }
 
-// colours sets what the file says of them and ffprobe may not know: before 7.1 it
-// knows no cICP. What c does not name stays.
+// colours adds the file's code points, because ffprobe before 7.1 does not read cICP. It
+// keeps what c does not name.
 func (s *ffprobeStream) colours(c *cicp) {
 	if c == nil {
 		return
@@ -66,7 +66,7 @@ func (s ffprobeStream) wide() string {
 	return map[string]string{"bt2020": "BT.2020", "smpte431": "DCI P3", "smpte432": "Display P3"}[s.Primaries]
 }
 
-// What is said of HDR and of wide colours, in video and in pictures.
+// Texts about HDR and wide colours, in video and in pictures.
 const (
 	saidHDR   = "HDR (%s) is read as if it were SDR, flat and dark; --tone-map converts it"
 	saidTone  = "HDR (%s) is tone-mapped to SDR, BT.709"

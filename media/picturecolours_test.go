@@ -18,7 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// deepGray is a PNG of 16 bits and of one value, or of one with alpha.
+// deepGray returns a 16-bit PNG of one value, with or without alpha.
 func deepGray(t *testing.T, value uint16, alpha bool) []byte {
 	t.Helper()
 	img := image.NewNRGBA64(image.Rect(0, 0, 8, 6))
@@ -41,7 +41,7 @@ const (
 )
 
 // TestPNGColours: the chunk cICP (PNG, third edition, 11.3.2.6; code points of ITU-T
-// H.273), in the words that video has, of one picture and of folders.
+// H.273), with the texts used for video, for one picture and for folders.
 func TestPNGColours(t *testing.T) {
 	dir := t.TempDir()
 	plain := deepGray(t, 30000, false)
@@ -66,7 +66,7 @@ func TestPNGColours(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, c.want, s.Warnings, "%v", c.chunk)
 	}
-	// It comes before a profile, where there are both.
+	// It has priority over a profile.
 	both := withChunk(withProfile(t, ".png", plain, profile("Rec. 2100 PQ", 4)), "cICP", []byte{9, 16, 0, 1}, false)
 	_, warnings, _ := told(t, putFile(t, dir, "both.png", both), OpenOptions{})
 	assert.Equal(t, []string{saysWide, saysPQ}, warnings)
@@ -88,8 +88,8 @@ func TestPNGColours(t *testing.T) {
 	assert.Contains(t, warnings, "HDR (PQ) of an animation is read as if it were SDR, flat and dark; --tone-map is for pictures and video")
 }
 
-// TestToneMapPictures: gray of so many nits in PQ, as TestToneMap has it in video, alone
-// and in a folder, turned and with alpha, which stays.
+// TestToneMapPictures: gray of given nits in PQ, as TestToneMap has it in video, alone
+// and in a folder, rotated and with alpha, which stays.
 func TestToneMapPictures(t *testing.T) {
 	needFFmpeg(t)
 	if canToneMap(t.Context()) != nil {
@@ -136,8 +136,8 @@ func TestToneMapPictures(t *testing.T) {
 	assert.Equal(t, []string{"is no HDR: there is nothing to tone-map"}, warnings)
 }
 
-// TestHEIFColours: the property colr of the picture that the file is for, which counts
-// before what its stream says.
+// TestHEIFColours: the property colr of the main picture has priority over its stream's
+// tags.
 func TestHEIFColours(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("testdata", "video", "iphone-grid-256x192.heic"))
 	require.NoError(t, err)
@@ -163,7 +163,7 @@ func TestHEIFColours(t *testing.T) {
 	}
 }
 
-// TestAVIFColours: AVIF whose stream says nothing of its colours and whose property does.
+// TestAVIFColours: AVIF whose stream has no colour tags, but whose property does.
 func TestAVIFColours(t *testing.T) {
 	needFFmpeg(t)
 	path := filepath.Join(t.TempDir(), "x.avif")

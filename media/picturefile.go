@@ -21,48 +21,47 @@ import (
 	"tessera/format/file"
 )
 
-// pictureHeader is what is known of a picture before it is decoded, as it is
-// shown.
+// pictureHeader is a picture's description before decoding, as it is shown.
 type pictureHeader struct {
 	height, width int
 	turn          turn
 	alpha         bool   // it may have transparency
 	animated      bool   // it has several pictures
-	profile       string // of its colours, by name; "" for none, or sRGB's
+	profile       string // name of its colours' profile; "" for none, or sRGB's
 	colours       pictureColours
-	others        string // what else is in the file and is left out, in words
-	divided       bool   // its colours lie multiplied by alpha in the file
-	light         bool   // its numbers are linear light, of any height
+	others        string // ignored content of the file, in words
+	divided       bool   // the file's colours are multiplied by alpha
+	light         bool   // the numbers are linear light, possibly beyond 1
 }
 
-// pictureColours are what a file says that its numbers stand for.
+// pictureColours says what a file's numbers mean.
 type pictureColours struct {
 	hdr  string // "PQ", "HLG" or ""
-	wide string // primaries, where they are others than BT.709's
+	wide string // primaries other than BT.709's
 }
 
-// named tells what code points mean.
+// named names code points.
 func (c *cicp) named() pictureColours {
 	var s ffprobeStream
 	s.colours(c)
 	return pictureColours{s.hdr(), s.wide()}
 }
 
-// pictureFormat decodes pictures of one format, which the file's first bytes
-// tell, whatever it is called.
+// pictureFormat decodes pictures of one format, which the file's first bytes identify,
+// whatever its name.
 type pictureFormat struct {
 	name   string
 	ending string
 	begins func(head []byte) bool
 	config func(f *os.File) (image.Config, error)
-	// decode is for what is read in order, whole for what needs all of the file.
+	// decode reads in order; whole needs the whole file.
 	decode func(io.Reader) (image.Image, error)
 	whole  func(context.Context, *os.File) (image.Image, error)
-	// more completes what config tells.
+	// more adds to the result of config.
 	more func(f *os.File, h *pictureHeader) error
 	turn func(f io.ReadSeeker) turn
-	// Of formats that may be animated: whether one says so, and its pictures, those that
-	// are whole where the error is a damagedError.
+	// For formats that may be animated: animated reports whether a file is; pictures
+	// lists its pictures, and with a damagedError the complete ones.
 	animated  func(io.ReadSeeker) bool
 	animation func(r io.ReaderAt, size int64) ([]animationPart, error)
 }
@@ -76,8 +75,8 @@ var pictureFormats = []pictureFormat{
 	{"OpenEXR", ".exr", begin(exrMagic), exrConfig, nil, decodeEXR, moreEXR, func(io.ReadSeeker) turn { return 1 }, nil, nil},
 }
 
-// PictureEnding is the ending of a picture's file that begins so, by its 12 first bytes:
-// .png, .jpg, .webp, .tiff or .exr; "" of what is none of these.
+// PictureEnding returns the extension for a picture file with these first 12 bytes: .png,
+// .jpg, .webp, .tiff or .exr; "" for other files.
 func PictureEnding(head []byte) string {
 	head = head[:min(len(head), pictureHead)]
 	for _, f := range pictureFormats {
@@ -88,19 +87,19 @@ func PictureEnding(head []byte) string {
 	return ""
 }
 
-// pictureHead is how many bytes tell a format.
+// pictureHead is how many bytes identify a format.
 const pictureHead = 12
 
 func begin(text string) func([]byte) bool {
 	return func(b []byte) bool { return bytes.HasPrefix(b, []byte(text)) }
 }
 
-// buffered reads a header.
+// buffered buffers the reading of a header.
 func buffered(config func(io.Reader) (image.Config, error)) func(*os.File) (image.Config, error) {
 	return func(f *os.File) (image.Config, error) { return config(bufio.NewReader(f)) }
 }
 
-// profiled looks for a profile in the parts of a file.
+// profiled looks for a colour profile in a file's parts.
 func profiled(p pictureParts) func(*os.File, *pictureHeader) error {
 	return func(f *os.File, h *pictureHeader) error {
 		h.profile = p.profile(f)
@@ -108,7 +107,7 @@ func profiled(p pictureParts) func(*os.File, *pictureHeader) error {
 	}
 }
 
-// morePNG: the chunk cICP comes before a profile, where there are both.
+// morePNG reads the chunk cICP, which has priority over a profile.
 func morePNG(f *os.File, h *pictureHeader) error {
 	if err := holdsPNG(f, *h); err != nil {
 		return err
@@ -121,8 +120,8 @@ func morePNG(f *os.File, h *pictureHeader) error {
 	return nil
 }
 
-// holdsPNG refuses a picture whose pixels its file can't have, before memory is taken for
-// them.
+// holdsPNG refuses a picture with more pixels than its file can contain, before memory is
+// allocated for them.
 func holdsPNG(f *os.File, h pictureHeader) error {
 	info, err := f.Stat()
 	if err != nil || h.animated {
@@ -145,7 +144,7 @@ func holdsPNG(f *os.File, h pictureHeader) error {
 	if err == nil && need/inflation > packed {
 		return fmt.Errorf("unreadable PNG: %d bytes can't hold %d x %d pixels", packed, h.width, h.height)
 	}
-	return nil // what else is wrong is told when it is decoded
+	return nil // decoding reports other faults
 }
 
 // openPicture opens a file and finds its format.
@@ -196,7 +195,7 @@ func readPictureHeader(path string) (h pictureHeader, err error) {
 	return h, nil
 }
 
-// readPicture decodes a file, as it is stored, and tells how it is to be turned.
+// readPicture decodes a file as it is stored, and returns its orientation.
 func readPicture(ctx context.Context, path string) (image.Image, turn, error) {
 	f, format, err := openPicture(path)
 	if err != nil {
@@ -213,7 +212,7 @@ func readPicture(ctx context.Context, path string) (image.Image, turn, error) {
 	return img, format.turn(f), nil
 }
 
-// read decodes a file that is at its beginning.
+// read decodes a file from its beginning.
 func (p pictureFormat) read(ctx context.Context, f *os.File) (image.Image, error) {
 	if p.whole != nil {
 		return p.whole(ctx, f)
@@ -221,7 +220,7 @@ func (p pictureFormat) read(ctx context.Context, f *os.File) (image.Image, error
 	return p.decode(bufio.NewReaderSize(f, 1<<16))
 }
 
-// mayBeTransparent tells by the kind of colours.
+// mayBeTransparent reports whether a colour model has alpha.
 func mayBeTransparent(m color.Model) bool {
 	if p, ok := m.(color.Palette); ok {
 		for _, c := range p {
@@ -234,11 +233,11 @@ func mayBeTransparent(m color.Model) bool {
 	return m == color.NRGBAModel || m == color.NRGBA64Model || m == color.NYCbCrAModel
 }
 
-// webpYCbCr is a lossy WebP picture, which VP8 has in BT.601 and limited range:
-// not what package image takes YCbCr for.
+// webpYCbCr is a lossy WebP picture, which VP8 stores in BT.601 and limited range, unlike
+// package image's YCbCr.
 type webpYCbCr struct{ image.NYCbCrA }
 
-// Opaque is also of those without a plane of transparency.
+// Opaque also handles pictures without an alpha plane.
 func (w *webpYCbCr) Opaque() bool { return w.A == nil || w.NYCbCrA.Opaque() }
 
 func decodeWebP(r io.Reader) (image.Image, error) {
@@ -252,9 +251,9 @@ func decodeWebP(r io.Reader) (image.Image, error) {
 	return img, err
 }
 
-// planesFloats converts BT.601 in full or limited range. Chroma that has fewer
-// samples lies in the middle of the pixels it stands for, and is interpolated
-// linearly between them, as libjpeg and libwebp do. alpha may be nil.
+// planesFloats converts BT.601 in full or limited range. A subsampled chroma sample lies
+// in the middle of its pixels, and is interpolated linearly between them, as in libjpeg
+// and libwebp. alpha may be nil.
 func planesFloats(dst []float32, channels int, img *image.YCbCr, alpha []byte, alphaStride int, full bool) {
 	steps := map[image.YCbCrSubsampleRatio][2]int{
 		image.YCbCrSubsampleRatio444: {1, 1}, image.YCbCrSubsampleRatio422: {2, 1}, image.YCbCrSubsampleRatio420: {2, 2},
@@ -284,11 +283,11 @@ func planesFloats(dst []float32, channels int, img *image.YCbCr, alpha []byte, a
 	}
 }
 
-// turn is the orientation of EXIF: 1 is upright, 2 to 4 are mirrored or upside
-// down, from 5 on height and width change places.
+// turn is the EXIF orientation: 1 is upright, 2 to 4 are mirrored or upside down, from 5
+// on height and width are swapped.
 type turn int
 
-// apply sets dst, [h,w,channels], to the frame src that is stored otherwise.
+// apply rotates the stored frame src to dst, [h,w,channels].
 func (o turn) apply(dst, src []float32, h, w, channels int) {
 	sh, sw := h, w
 	if o >= 5 {

@@ -12,13 +12,13 @@ import (
 	"unicode/utf16"
 )
 
-// pictureParts is how a file is made of segments or chunks, of which some tell how
-// the picture is meant.
+// pictureParts describes how a file consists of segments or chunks, some of which say how
+// to show the picture.
 type pictureParts struct {
-	first int64 // where they begin
-	head  int   // bytes before the data of one
-	// next tells of one, by what is before its data, how long that is and where
-	// the one behind it begins; "" is the end.
+	first int64 // offset of the first
+	head  int   // bytes before a part's data
+	// next reads what is before a part's data, and returns its name, length and the
+	// offset of the next part; "" is the end.
 	next                func(head []byte, at int64) (name string, length, behind int64)
 	exif, exifBegins    string
 	profiles, iccBegins string
@@ -47,15 +47,15 @@ var webpParts = pictureParts{12, 8, func(b []byte, at int64) (string, int64, int
 	return string(b[:4]), length, at + 8 + length + length%2
 }, "EXIF", "", "ICCP", ""}
 
-// maxParts bounds the parts that are looked at, maxPart the bytes of one: as many
-// as a segment of JPEG can have.
+// maxParts limits the parts that are examined, maxPart the bytes of one: the longest JPEG
+// segment.
 const (
 	maxParts = 1 << 14
 	maxPart  = 1 << 16
 )
 
-// find returns the beginning of the first part of a name whose data begins so,
-// nil where there is none.
+// find returns the beginning of the first part with the name whose data begins so, nil if
+// there is none.
 func (p pictureParts) find(r io.ReadSeeker, name, begins string) []byte {
 	head := make([]byte, p.head)
 	for at, n := p.first, 0; n < maxParts; n++ {
@@ -80,12 +80,12 @@ func (p pictureParts) find(r io.ReadSeeker, name, begins string) []byte {
 	return nil
 }
 
-// turn is 1 where the file says nothing.
+// turn returns the orientation, 1 if the file states none.
 func (p pictureParts) turn(r io.ReadSeeker) turn {
 	return exifTurn(bytes.TrimPrefix(p.find(r, p.exif, p.exifBegins), []byte("Exif\x00\x00")))
 }
 
-// exifTurn finds the orientation, 1 where there is none that makes sense.
+// exifTurn finds the orientation, 1 if there is no valid one.
 func exifTurn(b []byte) turn {
 	if len(b) < 8 {
 		return 1
@@ -115,8 +115,8 @@ func exifTurn(b []byte) turn {
 	return 1
 }
 
-// profile names the profile of the file's colours; it is "" where there is none,
-// or where it is sRGB's, which colours are taken for.
+// profile names the profile of the file's colours; it is "" if there is none, or if it is
+// sRGB's, which is the default.
 func (p pictureParts) profile(r io.ReadSeeker) string {
 	data := p.find(r, p.profiles, p.iccBegins)
 	switch {
@@ -125,12 +125,12 @@ func (p pictureParts) profile(r io.ReadSeeker) string {
 	case p.profiles == "iCCP":
 		data = unpackProfile(data)
 	case p.iccBegins != "" && len(data) > 0:
-		data = data[1:] // of how many segments
+		data = data[1:] // number of segments
 	}
 	return shownProfile(data)
 }
 
-// shownProfile names a profile, as profile does.
+// shownProfile names a profile as profile does.
 func shownProfile(data []byte) string {
 	name := profileName(data)
 	switch {
@@ -142,7 +142,7 @@ func shownProfile(data []byte) string {
 	return fmt.Sprintf("%.60q", name)
 }
 
-// unpackProfile is what PNG has compressed, behind a name.
+// unpackProfile inflates PNG's compressed profile, which follows a name.
 func unpackProfile(data []byte) []byte {
 	_, packed, ok := bytes.Cut(data, []byte{0, 0})
 	if !ok {
@@ -156,8 +156,7 @@ func unpackProfile(data []byte) []byte {
 	return profile
 }
 
-// profileName is an ICC profile's description, "" where it has none that can be
-// read.
+// profileName returns an ICC profile's description, "" if it has no readable one.
 func profileName(b []byte) string {
 	be := binary.BigEndian
 	if len(b) < 132 {
@@ -174,8 +173,8 @@ func profileName(b []byte) string {
 	return ""
 }
 
-// description reads the first text of a tag of at least 12 bytes: ASCII in
-// profiles of version 2, UTF-16 in those of version 4.
+// description reads the first text of a tag of at least 12 bytes: ASCII in profiles of
+// version 2, UTF-16 in version 4.
 func description(tag []byte) string {
 	be := binary.BigEndian
 	switch string(tag[:4]) {

@@ -21,8 +21,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// profile is an ICC profile with nothing but a description: ASCII of version 2, or
-// UTF-16 of version 4.
+// profile returns an ICC profile with only a description: ASCII for version 2, or UTF-16
+// for version 4.
 func profile(name string, version int) []byte {
 	be := binary.BigEndian
 	tag := append([]byte("desc\x00\x00\x00\x00"), be.AppendUint32(nil, uint32(len(name)+1))...)
@@ -41,8 +41,8 @@ func profile(name string, version int) []byte {
 	return append(be.AppendUint32(b, uint32(len(tag))), tag...)
 }
 
-// small is a picture of 3 x 2 pixels of different colours, in each format that has
-// an encoder here.
+// small returns a picture of 3 x 2 pixels of different colours, in each format with an
+// encoder here.
 func small(t *testing.T, ext string) []byte {
 	t.Helper()
 	img := image.NewNRGBA(image.Rect(0, 0, 3, 2))
@@ -58,20 +58,20 @@ func small(t *testing.T, ext string) []byte {
 	return b.Bytes()
 }
 
-// withChunk puts a chunk into a PNG, before its pixels or behind them.
+// withChunk inserts a chunk into a PNG, before its pixels or after them.
 func withChunk(data []byte, name string, chunk []byte, behind bool) []byte {
 	be := binary.BigEndian
 	whole := be.AppendUint32(nil, uint32(len(chunk)))
 	whole = append(append(whole, name...), chunk...)
 	whole = be.AppendUint32(whole, crc32.ChecksumIEEE(whole[4:]))
-	at := 33 // behind IHDR
+	at := 33 // after IHDR
 	if behind {
 		at = len(data) - 12
 	}
 	return bytes.Join([][]byte{data[:at], whole, data[at:]}, nil)
 }
 
-// withProfile puts a profile into a picture.
+// withProfile inserts a profile into a picture.
 func withProfile(t *testing.T, ext string, data, profile []byte) []byte {
 	t.Helper()
 	if ext == ".png" {
@@ -87,8 +87,8 @@ func withProfile(t *testing.T, ext string, data, profile []byte) []byte {
 	return bytes.Join([][]byte{data[:2], segment, data[2:]}, nil)
 }
 
-// TestColourProfiles: colours are read as sRGB's; where a picture says that they
-// are others, that is said, once of a folder.
+// TestColourProfiles: colours are read as sRGB's; a picture with another profile causes a
+// warning, one per folder.
 func TestColourProfiles(t *testing.T) {
 	const says = " isn't applied: its colours are read as sRGB's"
 	for _, ext := range []string{".png", ".jpg"} {
@@ -118,7 +118,7 @@ func TestColourProfiles(t *testing.T) {
 	}
 }
 
-// folderOf has a picture for each profile, nil for none.
+// folderOf writes a picture for each profile, nil for none.
 func folderOf(t *testing.T, ext string, profiles ...[]byte) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -132,7 +132,7 @@ func folderOf(t *testing.T, ext string, profiles ...[]byte) string {
 	return dir
 }
 
-// TestWebPProfile: the chunk of an extended file.
+// TestWebPProfile: the profile chunk of an extended file.
 func TestWebPProfile(t *testing.T) {
 	needFFmpeg(t)
 	path := filepath.Join(t.TempDir(), "x.webp")
@@ -148,7 +148,7 @@ func TestWebPProfile(t *testing.T) {
 	assert.Equal(t, []string{`x.webp has a colour profile, "Display P3", which isn't applied: its colours are read as sRGB's`}, warnings)
 }
 
-// TestPNGOrientation: the chunk, before the pixels or behind them.
+// TestPNGOrientation: the orientation chunk, before the pixels or after them.
 func TestPNGOrientation(t *testing.T) {
 	exif := withEXIF([]byte("xx"), 6, binary.BigEndian)[2+4+6:]
 	plain := small(t, ".png")
@@ -171,7 +171,7 @@ func TestPNGOrientation(t *testing.T) {
 	}
 }
 
-// TestCMYK: what is no light is refused by that word.
+// TestCMYK: CMYK is refused by name.
 func TestCMYK(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.jpg")
 	header := "\xff\xd8" + "\xff\xc0\x00\x14\x08\x00\x10\x00\x10\x04\x01\x11\x00\x02\x11\x00\x03\x11\x00\x04\x11\x00" + "\xff\xda\x00\x02"
@@ -181,8 +181,8 @@ func TestCMYK(t *testing.T) {
 	require.ErrorContains(t, err, "x.jpg: is a CMYK picture, expected RGB, YCbCr or gray")
 }
 
-// TestOpeningEndsWithContext: a folder of many pictures is not looked through to
-// its end for somebody who has gone.
+// TestOpeningEndsWithContext: a cancelled context ends the opening of a folder of many
+// pictures.
 func TestOpeningEndsWithContext(t *testing.T) {
 	dir := folderOf(t, ".png", nil, nil)
 	ctx, cancel := context.WithCancel(context.Background())

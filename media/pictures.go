@@ -20,35 +20,33 @@ import (
 	"tessera/latent"
 )
 
-// pictureKinds are the extensions of pictures that are read without ffmpeg.
-// OpenEXR's pixels alone are decoded by it.
+// pictureKinds are the extensions of pictures that are read without ffmpeg. ffmpeg
+// decodes only OpenEXR's pixels.
 var pictureKinds = map[string]string{
 	".png": ".png", ".jpg": ".jpg", ".jpeg": ".jpg", ".webp": ".webp", ".tif": ".tiff", ".tiff": ".tiff", ".exr": ".exr",
 }
 
-// pictureList names them.
+// pictureList lists them.
 const pictureList = ".png, .jpg, .webp, .tiff or .exr"
 
-// pictureClip is one file per frame, or an animated one. Files are decoded when asked
-// for.
+// pictureClip is one file per frame, or one animated file. It decodes files on request.
 type pictureClip struct {
 	ctx           context.Context
 	paths         []string
-	animation     *animation // of the only path, nil for pictures
-	turn          turn       // of the animation
+	animation     *animation // of the only path, nil for still pictures
+	turn          turn       // orientation of the animation
 	fps           latent.Rational
 	height, width int
 	channels      int
 	options       OpenOptions
-	hdr           map[string]string // of paths, to be tone-mapped
-	dropped       func()            // says once that transparency is dropped
+	hdr           map[string]string // paths to tone-map
+	dropped       func()            // warns once that transparency is dropped
 	clipped       func(least, most float32)
-	light         *lightImage // the last one, which takes an ffmpeg to read again
+	light         *lightImage // the last picture, because reading it again would take a run of ffmpeg
 	lightOf       string      // its path
 }
 
-// openFolder opens the pictures of a folder in natural order: frame_9 before
-// frame_10.
+// openFolder opens the pictures of a folder in natural order: frame_9 before frame_10.
 func openFolder(ctx context.Context, path string, channels int, o OpenOptions) (Clip, error) {
 	names, others, err := folderNames(path)
 	if err != nil {
@@ -74,8 +72,7 @@ func openFolder(ctx context.Context, path string, channels int, o OpenOptions) (
 	return openPictures(ctx, path, inFolder(path, names), channels, o)
 }
 
-// folderNames are the pictures in a folder, in order, and how many files else are
-// there.
+// folderNames returns the pictures in a folder, in order, and the number of other files.
 func folderNames(path string) (names []string, others int, err error) {
 	entries, err := os.ReadDir(path)
 	if err != nil {
@@ -98,12 +95,12 @@ func inFolder(folder string, names []string) []string {
 	return paths
 }
 
-// numbering is the place of a number in a pattern, and no other percent sign.
+// numbering matches a pattern with one place for a number and no other percent sign.
 var numbering = regexp.MustCompile(`^([^%]*)%(0[1-9])?d([^%]*)$`)
 
-// patternNames are the files that a name such as frame_%04d.png stands for, in the
-// order of their numbers; ok is false where the name is no pattern. Where a file
-// has that very name it is a name.
+// patternNames returns the files that match a pattern such as frame_%04d.png, in the
+// order of their numbers; ok is false if the name is not a pattern, or a file has exactly
+// that name.
 func patternNames(path string) (names []string, ok bool, err error) {
 	folder, base := filepath.Split(path)
 	m := numbering.FindStringSubmatch(base)
@@ -129,7 +126,7 @@ func patternNames(path string) (names []string, ok bool, err error) {
 	return names, true, nil
 }
 
-// openPattern opens what a pattern stands for; it returns nil where path is none.
+// openPattern opens the files of a pattern; it returns nil if path is not a pattern.
 func openPattern(ctx context.Context, path string, channels int, o OpenOptions) (Clip, error) {
 	names, ok, err := patternNames(path)
 	switch {
@@ -146,8 +143,8 @@ func openPattern(ctx context.Context, path string, channels int, o OpenOptions) 
 	return openPictures(ctx, path, inFolder(filepath.Dir(path), names), channels, o)
 }
 
-// PictureFiles are the files that an input is read from where that is a folder of
-// pictures or a pattern, nil for anything else.
+// PictureFiles returns the files of an input that is a folder of pictures or a pattern,
+// nil for other inputs.
 func PictureFiles(path string) []string {
 	if names, ok, _ := patternNames(path); ok {
 		return inFolder(filepath.Dir(path), names)
@@ -159,8 +156,8 @@ func PictureFiles(path string) []string {
 // lastNumber splits a name at its last run of digits.
 var lastNumber = regexp.MustCompile(`^(.*?)(\d+)(\D*)$`)
 
-// numbers refuses names in order of which two have the same number, and warns of
-// numbers that are missing. Names that differ in more than a number tell nothing.
+// numbers refuses ordered names with a repeated number, and warns of missing numbers. It
+// ignores names that differ in more than a number.
 func (o OpenOptions) numbers(path string, names []string) error {
 	missing, first, last := 0, "", 0
 	for i, name := range names {
@@ -189,8 +186,8 @@ func (o OpenOptions) numbers(path string, names []string) error {
 	return nil
 }
 
-// openPictures opens one file per frame and holds them all to one size. path is
-// what they were asked for by.
+// openPictures opens one file per frame and checks that all have one size. path is the
+// requested name.
 func openPictures(ctx context.Context, path string, paths []string, channels int, o OpenOptions) (Clip, error) {
 	c := &pictureClip{ctx: ctx, paths: paths, channels: channels, options: o, hdr: map[string]string{}}
 	var turned, profiled, hdr, wide, others marked
@@ -262,7 +259,7 @@ func openPictures(ctx context.Context, path string, paths []string, channels int
 	} else if channels == 4 {
 		transparent = ""
 	}
-	for _, path := range slices.Compact([]string{transparent, light}) { // before the work, where that is known
+	for _, path := range slices.Compact([]string{transparent, light}) { // before the work, if it is known by then
 		if path == "" || c.animation != nil || o.headers {
 			continue
 		}
@@ -307,7 +304,7 @@ func openPictures(ctx context.Context, path string, paths []string, channels int
 	return c, nil
 }
 
-// marked counts pictures with something to be said, of which the first is named.
+// marked counts pictures with a remark, and keeps the first's name.
 type marked struct {
 	count       int
 	first, what string
@@ -320,7 +317,7 @@ func (m *marked) add(path, what string) {
 	m.count++
 }
 
-// of says of which pictures among so many something is true, "" of all.
+// of names the marked pictures among all, "" if all are.
 func (m marked) of(all int) string {
 	if m.count == all {
 		return ""
@@ -328,7 +325,7 @@ func (m marked) of(all int) string {
 	return fmt.Sprintf("%d of %d pictures, %s the first: ", m.count, all, m.first)
 }
 
-// picture reads one, and says what is lost of it.
+// picture reads one picture, and reports what is lost.
 func (c *pictureClip) picture(path string) (image.Image, turn, error) {
 	if path == c.lightOf {
 		return c.light, 1, nil
@@ -344,7 +341,7 @@ func (c *pictureClip) picture(path string) (image.Image, turn, error) {
 	return img, turn, nil
 }
 
-// look says where transparency of a picture is dropped, or light is clipped.
+// look reports that a picture's transparency is dropped, or light is clipped.
 func (c *pictureClip) look(img image.Image) {
 	if l, ok := img.(*lightImage); ok {
 		if least, most, beyond := l.clipped(); beyond {
@@ -356,8 +353,8 @@ func (c *pictureClip) look(img image.Image) {
 	}
 }
 
-// begin finds the rate of an animation, and makes its first frame where that tells of
-// transparency to be dropped.
+// begin finds the rate of an animation, and draws its first frame if that shows whether
+// transparency is dropped.
 func (c *pictureClip) begin(path string, o OpenOptions) error {
 	rate, text := c.animation.rate()
 	c.fps = rate
@@ -392,7 +389,7 @@ func (c *pictureClip) Close() error {
 	return nil
 }
 
-// readAnimation is ReadFrame of one.
+// readAnimation is ReadFrame for an animation.
 func (c *pictureClip) readAnimation(t int, dst []float32) error {
 	canvas, err := c.animation.frame(t)
 	if err != nil {
@@ -473,12 +470,12 @@ func naturalCompare(a, b string) int {
 	if len(x) != len(y) {
 		return len(x) - len(y)
 	}
-	return strings.Compare(a, b) // equal but for leading zeros
+	return strings.Compare(a, b) // equal except for leading zeros
 }
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-// cutDigits splits s behind its leading digits and drops their leading zeros.
+// cutDigits splits s after its leading digits and drops their leading zeros.
 func cutDigits(s string) (digits, rest string) {
 	n := 0
 	for n < len(s) && isDigit(s[n]) {

@@ -21,8 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestPictures: JPEG and WebP, alone, in folders and by patterns, have the colours
-// that they were made with.
+// TestPictures: JPEG and WebP, alone, in folders and by patterns, keep their colours.
 func TestPictures(t *testing.T) {
 	needFFmpeg(t)
 	dir := t.TempDir()
@@ -36,7 +35,7 @@ func TestPictures(t *testing.T) {
 		levels float64
 	}{
 		{"444.jpg", []string{"-pix_fmt", "yuvj444p", "-q:v", "1"}, 2},
-		{"422.jpeg", []string{"-pix_fmt", "yuvj422p", "-q:v", "1"}, 8}, // ffmpeg's scaler leaves this chroma at the left
+		{"422.jpeg", []string{"-pix_fmt", "yuvj422p", "-q:v", "1"}, 8}, // ffmpeg's scaler puts this chroma at the left
 		{"420.JPG", []string{"-c:v", "mjpeg", "-f", "image2", "-pix_fmt", "yuvj420p", "-q:v", "1"}, 3},
 		{"gray.jpg", []string{"-pix_fmt", "gray", "-q:v", "1"}, 200},
 		{"lossy.webp", []string{"-c:v", "libwebp", "-pix_fmt", "yuv420p", "-quality", "98"}, 4},
@@ -45,11 +44,11 @@ func TestPictures(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			folder := filepath.Join(dir, c.name)
 			require.NoError(t, os.Mkdir(folder, 0o777))
-			chroma := "" // ffmpeg puts it at the left, where JPEG and WebP have it in the middle
+			chroma := "" // ffmpeg puts it at the left, JPEG and WebP in the middle
 			if strings.Contains(fmt.Sprint(c.args), "42") {
 				chroma = ":out_h_chr_pos=128"
 			}
-			pattern := filepath.Join(folder, "x %d"+filepath.Ext(c.name)) // 1 to 12: 10 comes behind 9
+			pattern := filepath.Join(folder, "x %d"+filepath.Ext(c.name)) // 1 to 12: 10 comes after 9
 			from := []string{"-i", filepath.Join(made, "frame_%04d.png")}
 			if strings.Contains(fmt.Sprint(c.args), "yuvj") {
 				from = fullRange(t, dir, f)
@@ -75,15 +74,16 @@ func TestPictures(t *testing.T) {
 	}
 }
 
-// TestPicturesAgainstFFmpeg: (200,60,40) and a chroma ramp, by the decoders and by
-// ffmpeg's, with zscale's linear chroma.
+// TestPicturesAgainstFFmpeg: (200,60,40) and a chroma ramp, by this package's decoders
+// and by ffmpeg's, with zscale's linear chroma.
 func TestPicturesAgainstFFmpeg(t *testing.T) {
 	needFFmpeg(t)
 	if canToneMap(context.Background()) != nil {
 		t.Skip("this ffmpeg has no zscale")
 	}
 	dir := t.TempDir()
-	// With all of it said: ffmpeg 5.1 draws ends and colours anew each time, seed or not.
+	// All parameters are given: ffmpeg 5.1 otherwise chooses ends and colours at random,
+	// even with a seed.
 	const ramps = "gradients=s=64x48:n=4:seed=3:x0=3:y0=5:x1=60:y1=40:c0=0x2040C0:c1=0xC83C28:c2=0x30A050:c3=0xE0D020"
 	for _, c := range []struct {
 		name, span string
@@ -110,11 +110,11 @@ func TestPicturesAgainstFFmpeg(t *testing.T) {
 			want[i] = float32(v)/127.5 - 1
 		}
 		off := largest(t, readFrame(t, openClip(t, path, Format{Height: 48, Width: 64, Frames: 1}), 0), want)
-		assert.LessOrEqual(t, off, 2.4, "%s: levels", c.name) // 0.5 for rounding, and 1.8 for the code of chroma that decoders differ by
+		assert.LessOrEqual(t, off, 2.4, "%s: levels", c.name) // 0.5 for rounding, and 1.8 for the code of chroma by which decoders differ
 	}
 }
 
-// TestPictureNames: what is in a folder or fits a pattern, and what is missing.
+// TestPictureNames: files in a folder or of a pattern, and missing ones.
 func TestPictureNames(t *testing.T) {
 	dir := t.TempDir()
 	put := func(folder string, names ...string) string {
@@ -149,7 +149,7 @@ func TestPictureNames(t *testing.T) {
 
 	put("mixed", "a.png")
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "mixed", "b.jpeg"), []byte("x"), 0o666))
-	named := put("none", "f_%03d.png", "f_001.png", "f_002.png") // a file of that very name
+	named := put("none", "f_%03d.png", "f_001.png", "f_002.png") // a file with exactly that name
 	clip, _, _ = told(t, filepath.Join(named, "f_%03d.png"), OpenOptions{})
 	assert.Equal(t, 1, clip.Frames())
 	for _, c := range []struct{ path, want string }{
@@ -165,7 +165,7 @@ func TestPictureNames(t *testing.T) {
 	}
 }
 
-// TestPictureSizes: one that is of another size is named.
+// TestPictureSizes: a picture of another size is named.
 func TestPictureSizes(t *testing.T) {
 	needFFmpeg(t)
 	dir := t.TempDir()
@@ -174,7 +174,7 @@ func TestPictureSizes(t *testing.T) {
 	}
 	_, err := Open(context.Background(), filepath.Join(dir, "x%d.jpg"), 3)
 	require.ErrorContains(t, err, filepath.Join(dir, "x2.jpg")+": is 16 x 32, expected 32 x 16 as x0.jpg has")
-	// The third is turned so that it has their size.
+	// The third is rotated, which gives it their size.
 	path := filepath.Join(dir, "x2.jpg")
 	data, err := os.ReadFile(path)
 	require.NoError(t, err)
@@ -183,7 +183,7 @@ func TestPictureSizes(t *testing.T) {
 	assert.Equal(t, []string{"x2.jpg is turned as its EXIF data asks"}, notes)
 }
 
-// withEXIF puts an orientation into a JPEG.
+// withEXIF inserts an orientation into a JPEG.
 func withEXIF(jpeg []byte, orientation uint16, order binary.AppendByteOrder) []byte {
 	exif := []byte("Exif\x00\x00II*\x00\x08\x00\x00\x00")
 	if order == binary.AppendByteOrder(binary.BigEndian) {
@@ -202,9 +202,9 @@ func withEXIF(jpeg []byte, orientation uint16, order binary.AppendByteOrder) []b
 	return bytes.Join([][]byte{jpeg[:2], segment, exif, jpeg[2:]}, nil)
 }
 
-// TestOrientation turns a picture of four colours: red, green above blue, white.
-// What is to be seen where is EXIF's own definition: of 6 "the 0th row is the
-// visual right-hand side, the 0th column the visual top", and so on.
+// TestOrientation rotates a picture of four colours: red, green above blue, white. EXIF
+// defines the result: for 6 "the 0th row is the visual right-hand side, the 0th column
+// the visual top", and so on.
 func TestOrientation(t *testing.T) {
 	needFFmpeg(t)
 	dir := t.TempDir()
@@ -213,7 +213,7 @@ func TestOrientation(t *testing.T) {
 		"drawbox=24:0:24:16:0x00ff00:fill,drawbox=0:16:24:16:blue:fill,drawbox=24:16:24:16:white:fill", "-frames:v", "1", "-pix_fmt", "yuvj444p", "-q:v", "1", plain)
 	data, err := os.ReadFile(plain)
 	require.NoError(t, err)
-	for o, want := range []string{"RGBW", "RGBW", "GRWB", "WBGR", "BWRG", "RBGW", "BRWG", "WGBR", "GWRB", "RGBW"} { // 0 and 9 are none
+	for o, want := range []string{"RGBW", "RGBW", "GRWB", "WBGR", "BWRG", "RBGW", "BRWG", "WGBR", "GWRB", "RGBW"} { // 0 and 9 are invalid
 		for _, order := range []binary.AppendByteOrder{binary.LittleEndian, binary.BigEndian} {
 			path := filepath.Join(dir, "x.jpg")
 			require.NoError(t, os.WriteFile(path, withEXIF(data, uint16(o), order), 0o666))
@@ -239,7 +239,7 @@ func TestOrientation(t *testing.T) {
 	}
 }
 
-// TestWebPOrientation: the chunk of an extended file.
+// TestWebPOrientation: the orientation chunk of an extended file.
 func TestWebPOrientation(t *testing.T) {
 	needFFmpeg(t)
 	dir := t.TempDir()
@@ -263,7 +263,7 @@ func TestWebPOrientation(t *testing.T) {
 	}
 }
 
-// TestPicturesTransparent: what is dropped is said, where something is.
+// TestPicturesTransparent: dropped transparency is reported if there is any.
 func TestPicturesTransparent(t *testing.T) {
 	needFFmpeg(t)
 	dir := t.TempDir()
@@ -308,7 +308,7 @@ func TestPicturesTransparent(t *testing.T) {
 	assert.Equal(t, []string{folder + ": transparency is dropped: colours are the stored ones, blended with nothing"}, warnings)
 }
 
-// Git LFS pointers and web pages in the place of pictures and videos are told by name.
+// Git LFS pointers and web pages in place of pictures and videos are identified.
 func TestPlaceholders(t *testing.T) {
 	dir := t.TempDir()
 	for text, want := range map[string]string{
@@ -330,8 +330,7 @@ func TestPlaceholders(t *testing.T) {
 	}
 }
 
-// A PNG whose pixels are not in its file is refused by that, one of a single colour is
-// read.
+// A PNG that is too small for its pixels is refused; one of a single colour is read.
 func TestPNGThatHoldsNoPixels(t *testing.T) {
 	var flat bytes.Buffer
 	require.NoError(t, png.Encode(&flat, image.NewRGBA(image.Rect(0, 0, 4096, 4096))))

@@ -16,15 +16,15 @@ import (
 	"strings"
 )
 
-// pictureForm is how the pictures of an output are stored.
+// pictureForm is how an output's pictures are stored.
 type pictureForm struct {
-	ext      string // of each
+	ext      string // of each picture
 	channels int
-	bits     int // of a channel: 8, 16 or 32; 16 or 32 of OpenEXR are floats
+	bits     int // per channel: 8, 16 or 32; OpenEXR's 16 or 32 are floats
 }
 
-// pictureForms are the pixel formats of pictures, by ffmpeg's names. A file's byte order
-// is its format's own: PNG has the high byte first, the others here the low one.
+// pictureForms are the pixel formats of pictures, by ffmpeg's names. The file format
+// decides the byte order: PNG stores the high byte first, the others here the low byte.
 var pictureForms = []struct {
 	names    []string
 	channels int
@@ -41,7 +41,7 @@ var pictureForms = []struct {
 	{[]string{"gbrapf32le"}, 4, 32, true},
 }
 
-// isPicture tells whether outputs called path are pictures: one, or a folder of them.
+// isPicture reports whether outputs called path are pictures: one, or a folder.
 func isPicture(path string) bool {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return true
@@ -49,8 +49,8 @@ func isPicture(path string) bool {
 	return slices.Contains([]string{"", ".png", ".tif", ".tiff", ".exr"}, extension(path))
 }
 
-// formFor is how pictures for path are stored: in 8 bits, or as a pixel format says. In a
-// folder they are PNG, or with a format of floats OpenEXR.
+// formFor returns how pictures for path are stored: in 8 bits, or in a given pixel
+// format. In a folder they are PNG, or OpenEXR for a format of floats.
 func formFor(path, pixels string, channels int) (pictureForm, error) {
 	ext := extension(path)
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
@@ -79,8 +79,8 @@ func formFor(path, pixels string, channels int) (pictureForm, error) {
 	return form, &optionError{fmt.Sprintf("media: %s: pixel format %.40q of frames of %d channels, expected %s", path, pixels, channels, strings.Join(known, ", "))}
 }
 
-// CheckPicture returns ErrOption where pictures called path, of so many channels, can't
-// have a PixelFormat; "" fits all.
+// CheckPicture returns ErrOption if pictures called path, with the given channels, cannot
+// have a PixelFormat; "" is always valid.
 func CheckPicture(path, pixels string, channels int) error {
 	if !isPicture(path) {
 		return CreateOptions{PixelFormat: pixels}.check(path)
@@ -89,7 +89,7 @@ func CheckPicture(path, pixels string, channels int) error {
 	return err
 }
 
-// PixelFormats are those that pictures may have, by ffmpeg's names.
+// PixelFormats returns the pixel formats of pictures, by ffmpeg's names.
 func PixelFormats() []string {
 	var all []string
 	for _, f := range pictureForms {
@@ -98,10 +98,10 @@ func PixelFormats() []string {
 	return all
 }
 
-// needsFloat tells whether a frame comes as floats.
+// needsFloat reports whether frames must be floats.
 func (p pictureForm) needsFloat() bool { return p.bits > 8 }
 
-// write writes a frame, as floats [H,W,channels] or as bytes [H,W,4].
+// write writes a frame, given as floats [H,W,channels] or as bytes [H,W,4].
 func (p pictureForm) write(w io.Writer, f Format, floats []float32, rgba []byte, level png.CompressionLevel) error {
 	switch {
 	case p.ext == ".exr":
@@ -119,7 +119,7 @@ type deepLayer struct{ *image.NRGBA64 }
 
 func (deepLayer) Opaque() bool { return false }
 
-// deepPicture is a frame in 16 bits, each value rounded once.
+// deepPicture converts a frame to 16 bits, rounding each value once.
 func (f Format) deepPicture(frame []float32) image.Image {
 	rect, channels := image.Rect(0, 0, f.Width, f.Height), f.channels()
 	pix := make([]byte, 8*f.Height*f.Width)
@@ -152,7 +152,7 @@ func createPicture(path string, f Format, o CreateOptions) (backend, error) {
 	}
 	if f.Frames != 1 {
 		folder := strings.TrimSuffix(path, filepath.Ext(path))
-		if strings.Contains(folder, "%") { // a pattern, which is read only
+		if strings.Contains(folder, "%") { // a pattern is only for reading
 			folder = filepath.Join(filepath.Dir(path), "frames")
 		}
 		return nil, badOutput("media: %s: %d frames don't fit into one %s; the name %s makes a folder of them", path, f.Frames, pictureNames[extension(path)], folder)
@@ -173,15 +173,15 @@ func (s *pictureSink) frame(_ int, floats []float32, rgba []byte) error {
 func (s *pictureSink) commit() error { return s.pending.commit() }
 func (s *pictureSink) abort() error  { return s.pending.abort() }
 
-// writeTIFF writes a TIFF (revision 6.0) of 8 or 16 bits a channel, uncompressed and in
-// one strip, with straight alpha. floats are for 16 bits.
+// writeTIFF writes a TIFF (revision 6.0) of 8 or 16 bits per channel, uncompressed and in
+// one strip, with straight alpha. It uses floats for 16 bits.
 func writeTIFF(w io.Writer, f Format, floats []float32, rgba []byte, bits int) error {
 	out, le := bufio.NewWriterSize(w, 1<<16), binary.LittleEndian
 	channels := f.channels()
 	const short, long, ascii, rational = 3, 4, 2, 5
 	type entry struct {
 		tag, kind uint16
-		values    []uint32 // of a rational two
+		values    []uint32 // two per rational
 	}
 	repeated := func(v int) []uint32 { return slices.Repeat([]uint32{uint32(v)}, channels) }
 	size := f.Height * f.Width * channels * bits / 8
@@ -191,9 +191,9 @@ func writeTIFF(w io.Writer, f Format, floats []float32, rgba []byte, bits int) e
 		{258, short, repeated(bits)},
 		{tiffCompression, short, []uint32{1}},
 		{tiffPhotometric, short, []uint32{2}}, // RGB
-		{tiffStrips, long, []uint32{0}},       // where it begins, set below
+		{tiffStrips, long, []uint32{0}},       // the strip's offset, set below
 		{277, short, []uint32{uint32(channels)}},
-		{278, long, []uint32{uint32(f.Height)}}, // rows of a strip
+		{278, long, []uint32{uint32(f.Height)}}, // rows per strip
 		{279, long, []uint32{uint32(size)}},
 		{282, rational, []uint32{72, 1}}, // dots per inch
 		{283, rational, []uint32{72, 1}},

@@ -22,8 +22,8 @@ import (
 	"golang.org/x/image/tiff"
 )
 
-// deepFrame is a frame whose values lie between the codes of 8 bits, and at their ends
-// and beyond.
+// deepFrame returns a frame whose values lie between 8-bit codes, at their ends and
+// beyond.
 func deepFrame(t, height, width, channels int) []float32 {
 	frame := make([]float32, height*width*channels)
 	for i := range frame {
@@ -32,7 +32,7 @@ func deepFrame(t, height, width, channels int) []float32 {
 	return frame
 }
 
-// writeDeep writes a frame each of a clip.
+// writeDeep writes a clip of one frame each.
 func writeDeep(t *testing.T, path string, channels, frames int, pixels string) {
 	t.Helper()
 	f := Format{Height: 5, Width: 7, Frames: frames, Channels: channels}
@@ -45,7 +45,8 @@ func writeDeep(t *testing.T, path string, channels, frames int, pixels string) {
 	require.NoError(t, s.Close())
 }
 
-// codes16 are round((x+1)/2*65535) of a frame's values, 65535 for an alpha that it lacks.
+// codes16 returns round((x+1)/2*65535) of a frame's values, and 65535 for a missing
+// alpha.
 func codes16(frame []float32, channels int) []uint16 {
 	var codes []uint16
 	for i, v := range frame {
@@ -57,7 +58,7 @@ func codes16(frame []float32, channels int) []uint16 {
 	return codes
 }
 
-// straight are the 16-bit samples of a picture, not multiplied by alpha.
+// straight returns the 16-bit samples of a picture, not multiplied by alpha.
 func straight(img image.Image) []uint16 {
 	var codes []uint16
 	b := img.Bounds()
@@ -76,7 +77,7 @@ func straight(img image.Image) []uint16 {
 }
 
 // TestDeepPictures: 16 bits of PNG and TIFF are the floats, rounded once, as packages
-// image/png and tiff read them, and we do, and ffmpeg.
+// image/png and tiff, this package and ffmpeg read them.
 func TestDeepPictures(t *testing.T) {
 	for _, c := range []struct {
 		name, pixels string
@@ -124,7 +125,7 @@ func TestDeepPictures(t *testing.T) {
 	}
 }
 
-// TestTIFFOf8Bits: without a pixel format, from floats and from bytes.
+// TestTIFFOf8Bits: TIFF without a pixel format, from floats and from bytes.
 func TestTIFFOf8Bits(t *testing.T) {
 	for _, channels := range []int{3, 4} {
 		path := filepath.Join(t.TempDir(), "x.tiff")
@@ -158,8 +159,8 @@ func TestTIFFOf8Bits(t *testing.T) {
 	}
 }
 
-// TestPictureFormats: pixel formats that a picture can't have, by name, before anything
-// is written.
+// TestPictureFormats: impossible pixel formats of a picture are refused by name, before
+// anything is written.
 func TestPictureFormats(t *testing.T) {
 	dir := t.TempDir()
 	for _, c := range []struct {
@@ -188,7 +189,7 @@ func TestPictureFormats(t *testing.T) {
 }
 
 // TestWriteLight: OpenEXR of half and float is linear light, as ffmpeg reads it, with
-// colours multiplied by alpha; alone and in folders.
+// premultiplied colours; alone and in folders.
 func TestWriteLight(t *testing.T) {
 	needFFmpeg(t)
 	for _, c := range []struct {
@@ -212,7 +213,7 @@ func TestWriteLight(t *testing.T) {
 			frame := deepFrame(i, 5, 7, c.channels)
 			raw, err := exec.Command("ffmpeg", "-v", "error", "-i", file, "-f", "rawvideo", "-").Output()
 			require.NoError(t, err)
-			if len(raw) == 2*len(frame) { // newer ffmpeg keeps half, and rounds on the way to float
+			if len(raw) == 2*len(frame) { // newer ffmpeg keeps half, and rounds when converting to float
 				var wide []byte
 				for b := range slices.Chunk(raw, 2) {
 					wide = binary.LittleEndian.AppendUint32(wide, math.Float32bits(float16.Frombits(binary.LittleEndian.Uint16(b)).Float32()))
@@ -228,7 +229,7 @@ func TestWriteLight(t *testing.T) {
 				for p := range 5 * 7 {
 					got := math.Float32frombits(binary.LittleEndian.Uint32(raw[4*(plane*5*7+p):]))
 					want := (float64(clamped[p*c.channels+channel]) + 1) / 2
-					if channel < 3 && want <= 0.04045 { // the other way, by its definition
+					if channel < 3 && want <= 0.04045 { // the inverse, by its definition
 						want /= 12.92
 					} else if channel < 3 {
 						want = math.Pow((want+0.055)/1.055, 2.4)

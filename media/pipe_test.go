@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A pipe that nobody writes to is refused at once, as whatever it is read.
+// A pipe without a writer is refused at once, by every reader.
 func TestPipesAreRefused(t *testing.T) {
 	dir := t.TempDir()
 	pipe := func(name string) string {

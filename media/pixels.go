@@ -1,15 +1,15 @@
 package media
 
-// byteFloat is an 8-bit code as a pixel value: 0 is -1, 255 is 1.
+// byteFloat converts an 8-bit code to a pixel value: 0 is -1, 255 is 1.
 func byteFloat(v byte) float32 { return float32(v)/127.5 - 1 }
 
-// wordFloat is the same for 16 bits.
+// wordFloat converts a 16-bit code: 0 is -1, 65535 is 1.
 func wordFloat(v uint16) float32 { return float32(float64(v)/32767.5 - 1) }
 
 // floatByte rounds a pixel value to the nearest of 256 codes. Values outside
 // [-1,1] are clamped.
 func floatByte(v float32) byte {
-	v = float32(v*127.5) + 127.5 // the conversion keeps it from being fused: one result everywhere
+	v = float32(v*127.5) + 127.5 // the conversion prevents a fused multiply-add: one result everywhere
 	if v <= 0 {
 		return 0
 	}
@@ -19,9 +19,8 @@ func floatByte(v float32) byte {
 	return byte(v + 0.5)
 }
 
-// ToRGBA makes 8-bit pixels dst, [H,W,4], of the frame src, [H,W,channels] in
-// [-1,1], opaque where that is 3. Values are clamped and rounded to the nearest
-// code. channels are 3 or 4.
+// ToRGBA converts the frame src, [H,W,channels] in [-1,1], to 8-bit pixels dst, [H,W,4],
+// opaque if channels is 3. It clamps and rounds to the nearest code. channels is 3 or 4.
 func ToRGBA(dst []byte, src []float32, channels int) {
 	for i := range len(src) / channels {
 		p, q := dst[4*i:4*i+4], src[channels*i:channels*(i+1)]
@@ -32,8 +31,8 @@ func ToRGBA(dst []byte, src []float32, channels int) {
 	}
 }
 
-// FromRGBA makes a frame dst, [H,W,channels] in [-1,1], of 8-bit pixels src,
-// [H,W,4]; for 3 channels alpha is not looked at. ToRGBA is its exact inverse.
+// FromRGBA converts 8-bit pixels src, [H,W,4], to a frame dst, [H,W,channels] in [-1,1];
+// for 3 channels it ignores alpha. ToRGBA is its exact inverse.
 func FromRGBA(dst []float32, src []byte, channels int) {
 	for i := range len(dst) / channels {
 		for c := range channels {
@@ -42,7 +41,7 @@ func FromRGBA(dst []float32, src []byte, channels int) {
 	}
 }
 
-// setOpaque sets the alpha of a frame, [H,W,channels], where it has one.
+// setOpaque sets a frame's alpha, if [H,W,channels] has one, to opaque.
 func setOpaque(frame []float32, channels int) {
 	if channels < 4 {
 		return
@@ -52,7 +51,7 @@ func setOpaque(frame []float32, channels int) {
 	}
 }
 
-// firstNonFinite is the index of the first NaN or infinity, -1 without one.
+// firstNonFinite returns the index of the first NaN or infinity, -1 if there is none.
 func firstNonFinite(values []float32) int {
 	for i, v := range values {
 		if v-v != 0 {

@@ -30,8 +30,8 @@ func TestFloatByteRounds(t *testing.T) {
 	}
 }
 
-// TestPNGKinds reads each kind of PNG. The colours are known, so no decoder is
-// trusted but image/png's own.
+// TestPNGKinds reads each kind of PNG. The colours are known, and only image/png decodes
+// them.
 func TestPNGKinds(t *testing.T) {
 	rect := image.Rect(0, 0, 2, 1)
 	rgb := image.NewNRGBA(rect)
@@ -91,7 +91,7 @@ func TestNaturalOrder(t *testing.T) {
 	}
 }
 
-// TestFolderOrder: names without leading zeros still play in order.
+// TestFolderOrder: names without leading zeros play in order.
 func TestFolderOrder(t *testing.T) {
 	dir := t.TempDir()
 	for i := range 12 {

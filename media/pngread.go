@@ -9,10 +9,9 @@ import (
 	"math"
 )
 
-// imageFloats converts the kinds of image that decoders make to a frame,
-// [H,W,channels]. Nothing is multiplied by alpha on the way: the colours are the
-// stored ones, also under alpha 0. For 3 channels alpha is dropped, for 4 it is
-// opaque where there is none.
+// imageFloats converts the image types that decoders return to a frame, [H,W,channels].
+// It never multiplies by alpha: the colours are the stored ones, also with alpha 0. For 3
+// channels it drops alpha; for 4 channels, pictures without alpha are opaque.
 func imageFloats(dst []float32, channels int, img image.Image) error {
 	switch img := img.(type) {
 	case *image.YCbCr: // JPEG's
@@ -31,13 +30,13 @@ func imageFloats(dst []float32, channels int, img image.Image) error {
 	for y := range b.Dy() {
 		row := dst[y*n : (y+1)*n]
 		switch img := img.(type) {
-		case *image.RGBA: // only of pictures without alpha
+		case *image.RGBA: // only for pictures without alpha
 			bytesRow(row, channels, img.Pix[y*img.Stride:], 4, opaque)
 		case *image.NRGBA:
 			bytesRow(row, channels, img.Pix[y*img.Stride:], 4, [4]int{0, 1, 2, 3})
 		case *image.Gray:
 			bytesRow(row, channels, img.Pix[y*img.Stride:], 1, gray)
-		case *image.RGBA64: // only of pictures without alpha
+		case *image.RGBA64: // only for pictures without alpha
 			wordsRow(row, channels, img.Pix[y*img.Stride:], 8, opaque)
 		case *image.NRGBA64:
 			wordsRow(row, channels, img.Pix[y*img.Stride:], 8, [4]int{0, 1, 2, 3})
@@ -54,8 +53,8 @@ func imageFloats(dst []float32, channels int, img image.Image) error {
 	return nil
 }
 
-// bytesRow converts pixels of step bytes with R, G, B and alpha at the given
-// places, -1 for an alpha that is opaque.
+// bytesRow converts pixels of step bytes with R, G, B and alpha at the given positions;
+// -1 means opaque.
 func bytesRow(dst []float32, channels int, src []byte, step int, at [4]int) {
 	for x := range len(dst) / channels {
 		for c, i := range at[:channels] {
@@ -68,7 +67,7 @@ func bytesRow(dst []float32, channels int, src []byte, step int, at [4]int) {
 	}
 }
 
-// wordsRow is bytesRow of 16-bit samples, their places counted in samples.
+// wordsRow is bytesRow for 16-bit samples, with positions counted in samples.
 func wordsRow(dst []float32, channels int, src []byte, step int, at [4]int) {
 	for x := range len(dst) / channels {
 		for c, i := range at[:channels] {
@@ -89,7 +88,7 @@ func paletteRow(dst []float32, channels int, src []byte, palette color.Palette) 
 		}
 		var v [4]float32
 		switch c := palette[src[x]].(type) {
-		case color.RGBA: // only of palettes without alpha
+		case color.RGBA: // only in palettes without alpha
 			v = [4]float32{byteFloat(c.R), byteFloat(c.G), byteFloat(c.B), 1}
 		case color.NRGBA:
 			v = [4]float32{byteFloat(c.R), byteFloat(c.G), byteFloat(c.B), byteFloat(c.A)}
@@ -103,8 +102,8 @@ func paletteRow(dst []float32, channels int, src []byte, palette color.Palette) 
 	return nil
 }
 
-// codeOf rounds a pixel value to the nearest code from 0 to most, at most 65535. Values
-// outside [-1,1] are clamped.
+// codeOf rounds a pixel value to the nearest code from 0 to most, at most 65535. It
+// clamps values outside [-1,1].
 func codeOf(v float32, most float64) uint16 {
 	return uint16(math.Floor((float64(clamp1(v))+1)/2*most + 0.5))
 }

@@ -19,13 +19,13 @@ import (
 	"tessera/temporary"
 )
 
-// layer is a picture that is written with its alpha even where that is opaque
-// all over: every frame of a clip is RGBA then.
+// layer is a picture that is written with its alpha even if it is opaque, so that every
+// frame of a clip is RGBA.
 type layer struct{ *image.NRGBA }
 
 func (layer) Opaque() bool { return false }
 
-// picture is the pixels [H,W,4] of a frame.
+// picture returns a frame's pixels [H,W,4] as an image.
 func (f Format) picture(rgba []byte) image.Image {
 	stride, rect := 4*f.Width, image.Rect(0, 0, f.Width, f.Height)
 	if f.channels() == 3 {
@@ -35,7 +35,7 @@ func (f Format) picture(rgba []byte) image.Image {
 	if img.Opaque() {
 		return layer{img}
 	}
-	return img // as it is, since the encoder copies this type's rows
+	return img // unwrapped, because the encoder copies this type's rows
 }
 
 // writePNG encodes a picture.
@@ -48,14 +48,14 @@ func writePNG(w io.Writer, img image.Image, level png.CompressionLevel) error {
 	return out.Flush()
 }
 
-// folderSink writes frame_0000.png, or .exr, and so on into a temporary folder beside
-// the final one.
+// folderSink writes frame_0000.png, or .exr, and so on into a temporary folder beside the
+// final one.
 type folderSink struct {
 	path   string // as the user gave it
 	target string // absolute, links resolved
 	temp   string
-	folder *os.File    // temp, in use until it is closed
-	old    fs.FileInfo // what is replaced, nil where there is nothing
+	folder *os.File    // temp, open until the end
+	old    fs.FileInfo // the folder to replace, nil if there is none
 	format Format
 	form   pictureForm
 }
@@ -75,7 +75,7 @@ func createFolder(path string, f Format, o CreateOptions) (backend, error) {
 	s := &folderSink{path: path, target: target, format: f, form: form}
 	mode := fs.FileMode(0o777)
 	if info, err := os.Stat(target); err == nil {
-		s.old, mode = info, info.Mode().Perm()|0o700 // as of a file
+		s.old, mode = info, info.Mode().Perm()|0o700 // as for a file
 	}
 	dir, base := filepath.Split(target)
 	if s.folder, err = temporary.Mkdir(dir, "."+base, mode); err != nil {
@@ -85,20 +85,21 @@ func createFolder(path string, f Format, o CreateOptions) (backend, error) {
 	return s, nil
 }
 
-// frameMark stands behind the header of the PNGs of a folder, a text chunk: it
-// tells them from those of others, which have such names, too. OpenEXR has exrMark.
+// frameMark is a text chunk after the PNG header of a folder's frames, which
+// distinguishes them from other programs' files with such names. OpenEXR has exrMark.
 const frameMark = "\x00\x00\x00\x10tEXtSoftware\x00tessera\x5b\x48\x05\xd3"
 
 // pngHead is the length of a PNG's signature and header.
 const pngHead = 8 + 25
 
-// markedFrame writes a PNG with the mark.
+// markedFrame writes a PNG and inserts the mark.
 type markedFrame struct {
 	w    io.Writer
-	past bool // the mark
+	past bool // the mark is written
 }
 
-// Write takes at least the head at first, since it comes from a buffer.
+// Write receives at least the header in its first call, because the writer above is
+// buffered.
 func (m *markedFrame) Write(p []byte) (int, error) {
 	if m.past {
 		return m.w.Write(p)
@@ -122,8 +123,7 @@ func ourFrame(path string) bool {
 	return err == nil && (string(head[pngHead:]) == frameMark || begin(exrMagic+exrVersion+exrMark)(head))
 }
 
-// checkFolder refuses to replace anything but nothing, an empty folder or
-// frames written before.
+// checkFolder refuses to replace anything except an empty folder or earlier frames.
 func checkFolder(path, target string) error {
 	info, err := os.Stat(target)
 	if errors.Is(err, os.ErrNotExist) {
@@ -153,7 +153,7 @@ func (s *folderSink) frame(t int, floats []float32, rgba []byte) error {
 	if err != nil {
 		return outputError(filepath.Join(s.path, name), 0, err)
 	}
-	// Speed is worth more than the last tenth of the size: a clip has many frames.
+	// A clip has many frames, so speed is worth more than the last tenth of the size.
 	var w io.Writer = f
 	if s.form.ext == ".png" {
 		w = &markedFrame{w: f}
@@ -165,8 +165,8 @@ func (s *folderSink) frame(t int, floats []float32, rgba []byte) error {
 	return outputError(filepath.Join(s.path, name), 0, err)
 }
 
-// commit swaps the folders. Frames that were there before move aside first and
-// come back if the rename fails.
+// commit swaps the folders. It first moves existing frames aside, and moves them back if
+// the rename fails.
 func (s *folderSink) commit() error {
 	if err := checkFolder(s.path, s.target); err != nil {
 		s.abort()
@@ -199,8 +199,8 @@ func (s *folderSink) commit() error {
 	return nil
 }
 
-// flush has the frames on the disk, with their names: those that they replace are gone
-// after that.
+// flush writes the frames and their names to the disk, because the replaced frames are
+// then removed.
 func (s *folderSink) flush() error {
 	entries, err := os.ReadDir(s.temp)
 	if err != nil {

@@ -9,15 +9,14 @@ import (
 	"strings"
 )
 
-// pnmHeader is what stands before the pixels of a PPM or PAM picture.
+// pnmHeader is the header of a PPM or PAM picture.
 type pnmHeader struct {
 	height, width int
 	channels      int
-	length        int // of the header, in bytes
+	length        int // bytes of the header
 }
 
-// readPNMHeader reads the forms that ffmpeg writes, without comments: PPM for 3
-// channels, PAM for 4.
+// readPNMHeader reads ffmpeg's forms, without comments: PPM for 3 channels, PAM for 4.
 func readPNMHeader(r io.Reader, channels int) (h pnmHeader, err error) {
 	form, rows := "P6\n%d %d\n255\n", 3
 	if channels == 4 {

@@ -5,19 +5,18 @@ import (
 	"math"
 )
 
-// Quality measures how close decoded frames come to the originals.
+// Quality measures how close decoded frames are to the originals.
 //
-// Values are clamped to [-1,1] first, as a display does. PSNR takes the full
-// range of 2 as its peak. SSIM is that of Wang et al. 2004: an 11 x 11
-// Gaussian window of sigma 1.5, K1 = 0.01, K2 = 0.03, on values in [0,1], where
-// the window lies within the frame, per channel and then averaged. Alpha is a
-// channel like the others, in both. Frames under 11 pixels in one direction have a window of their own size
-// there, less one if even.
+// Values are clamped to [-1,1] first, as a display does. PSNR uses the full range of 2 as
+// its peak. SSIM is that of Wang et al. 2004: an 11 x 11 Gaussian window of sigma 1.5, K1
+// = 0.01, K2 = 0.03, on values in [0,1], at every position inside the frame, per channel
+// and then averaged. Alpha counts like the other channels in both. Where a frame has
+// fewer than 11 pixels along a side, the window has that length, less one if it is even.
 type Quality struct {
 	height, width int
 	channels      int
 	frames        []FrameQuality
-	a, b          []float64 // a channel of each frame, in [0,1]
+	a, b          []float64 // one channel of each frame, in [0,1]
 	blur          blurrer
 }
 
@@ -25,7 +24,7 @@ type Quality struct {
 type FrameQuality struct {
 	MSE  float64 // mean squared error, for values in [-1,1]
 	PSNR float64 // dB, +Inf for identical frames
-	SSIM float64 // at most 1, for identical frames
+	SSIM float64 // at most 1, which is for identical frames
 }
 
 // NewQuality measures frames [height,width,channels], each at least 1.
@@ -37,8 +36,7 @@ func NewQuality(height, width, channels int) *Quality {
 	}
 }
 
-// Add measures the next frame, both [H,W,C]. It panics where their length is
-// another.
+// Add measures the next frame, both [H,W,C]. It panics if a length is wrong.
 func (q *Quality) Add(original, decoded []float32) FrameQuality {
 	if n := q.height * q.width * q.channels; len(original) != n || len(decoded) != n {
 		panic(fmt.Sprintf("media: quality of %d and %d values, expected %d", len(original), len(decoded), n))
@@ -59,11 +57,11 @@ func (q *Quality) Add(original, decoded []float32) FrameQuality {
 	return f
 }
 
-// Frames are the measures so far, in order. The slice belongs to q.
+// Frames returns the measures so far, in order. The slice belongs to q.
 func (q *Quality) Frames() []FrameQuality { return q.frames }
 
-// Overall is the measure of the whole clip: PSNR from the mean squared error
-// of all frames, SSIM the mean of theirs. It is zero without frames.
+// Overall returns the measure of the whole clip: PSNR from the mean squared error of all
+// frames, SSIM as the mean over frames. It is zero without frames.
 func (q *Quality) Overall() FrameQuality {
 	if len(q.frames) == 0 {
 		return FrameQuality{}
@@ -77,11 +75,11 @@ func (q *Quality) Overall() FrameQuality {
 	return all
 }
 
-// psnr in dB for a peak of 2.
+// psnr returns dB for a peak of 2.
 func psnr(mse float64) float64 { return 10 * math.Log10(4/mse) }
 
-// blurrer averages under a Gaussian window at every place where the window
-// lies within the frame, rows and columns apart.
+// blurrer averages under a Gaussian window at every position inside the frame, along rows
+// and columns separately.
 type blurrer struct {
 	height, width int
 	rows, columns []float64 // window along y and along x
@@ -101,7 +99,7 @@ func newBlurrer(height, width int) blurrer {
 	return b
 }
 
-// gaussian is SSIM's window, of 11 weights or what fits size, sum 1.
+// gaussian returns SSIM's window of 11 weights, or as many as fit size, with sum 1.
 func gaussian(size int) []float64 {
 	const sigma = 1.5
 	n := min(11, size-1+size%2)
@@ -142,7 +140,7 @@ func (b *blurrer) blur(dst, src []float64) {
 	}
 }
 
-// ssim of two channels [H,W] in [0,1].
+// ssim computes the SSIM of two channels [H,W] in [0,1].
 func (b *blurrer) ssim(x, y []float64) float64 {
 	b.blur(b.out[0], x)
 	b.blur(b.out[1], y)

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// directSSIM is SSIM as the paper writes it: at every place a full 2-D window,
-// means first, then moments about them. Frames are in [-1,1].
+// directSSIM computes SSIM as in the paper: a full 2-D window at every position, means
+// first, then moments about them. Frames are in [-1,1].
 func directSSIM(a, b []float32, height, width, channels int) float64 {
 	const size, sigma = 11, 1.5
 	var window [size][size]float64
@@ -81,7 +81,7 @@ func TestSSIMAgainstDirect(t *testing.T) {
 	}
 }
 
-// TestAlphaQuality: alpha counts as a channel like the colours.
+// TestAlphaQuality: alpha counts like the other channels.
 func TestAlphaQuality(t *testing.T) {
 	const h, w = 14, 13
 	original := alphaFrame(0, h, w)
@@ -118,17 +118,17 @@ func TestPSNR(t *testing.T) {
 	}
 	same := q.Add(original, original)
 	require.Equal(t, FrameQuality{PSNR: math.Inf(1), SSIM: 1}, same, "identical frames")
-	// An error of 0.2 everywhere: 20 log10(2/0.2) = 20 dB.
+	// An error of 0.2 everywhere is 20 log10(2/0.2) = 20 dB.
 	require.InDelta(t, 20, q.Add(original, shifted(0.2)).PSNR, 1e-5)
-	// 5 is clamped to 1: an error of 1, 6.02 dB.
+	// 5 is clamped to 1, an error of 1: 6.02 dB.
 	require.InDelta(t, 20*math.Log10(2), q.Add(original, shifted(5)).PSNR, 1e-9)
-	// Overall from the mean of the squares 0, 0.04 and 1, not of the decibels.
+	// Overall uses the mean of the squares 0, 0.04 and 1, not of the decibels.
 	want := 10 * math.Log10(4/((0.04+1)/3))
 	require.InDelta(t, want, q.Overall().PSNR, 1e-5, "overall")
 	require.Len(t, q.Frames(), 3)
 }
 
-// TestTinyFrames: sizes under the window still have a measure.
+// TestTinyFrames: frames smaller than the window still have a measure.
 func TestTinyFrames(t *testing.T) {
 	for _, size := range [][2]int{{1, 1}, {2, 40}, {8, 9}, {10, 10}} {
 		h, w := size[0], size[1]

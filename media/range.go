@@ -5,16 +5,16 @@ import (
 	"math"
 )
 
-// Range is from the least to the greatest of some numbers that are to be pixels.
+// Range is the smallest and the largest of some numbers that should be pixels.
 type Range struct{ Min, Max float32 }
 
-// pixelLimit bounds pixels: -1 to 1, and with room what a decoder makes beyond that.
+// pixelLimit limits pixels: -1 to 1, plus room for what a decoder makes beyond.
 const pixelLimit = 4
 
-// noRange is that of no numbers.
+// noRange is the range of no numbers.
 var noRange = Range{float32(math.Inf(1)), float32(math.Inf(-1))}
 
-// RangeOf is that of those values that are finite.
+// RangeOf returns the range of the finite values.
 func RangeOf(values []float32) Range {
 	r := noRange
 	for _, v := range values {
@@ -25,8 +25,8 @@ func RangeOf(values []float32) Range {
 	return r
 }
 
-// SampleRange is the range of n numbers, of many of which it reads a part, spread
-// evenly. read fills dst with those from start on.
+// SampleRange returns the range of n numbers; of many it samples a part, spread evenly.
+// read fills dst with the numbers from start on.
 func SampleRange(n int, read func(dst []float32, start int) error) (Range, error) {
 	const part, parts = 4 << 10, 64
 	all := noRange
@@ -46,7 +46,7 @@ func SampleRange(n int, read func(dst []float32, start int) error) (Range, error
 	return all, nil
 }
 
-// Check refuses numbers that no pixels are.
+// Check refuses numbers that cannot be pixels.
 func (r Range) Check() error {
 	if r.Min < -pixelLimit || r.Max > pixelLimit {
 		return fmt.Errorf("numbers from %.6g to %.6g, expected pixels in [-1,1]; those of 0 to 255 are read as uint8", r.Min, r.Max)
@@ -54,10 +54,11 @@ func (r Range) Check() error {
 	return nil
 }
 
-// Doubt says where numbers look like pixels in [0,1], or are further beyond [-1,1] than
-// what decoders make; else it is empty. Resizing may leave the range by a little. In
-// [-1,1] what has no negative number has no pixel darker than a medium gray: a dark clip has nothing else, and a white one nothing
-// near 0. Clips in [0,1] that are dark themselves have lights above a quarter.
+// Doubt warns if numbers look like pixels in [0,1], or exceed [-1,1] further than
+// decoders do; otherwise it returns "". Resizing may leave the range by a little. In
+// [-1,1], a clip without negative numbers has no pixel darker than medium gray: a dark
+// clip has only such pixels, and a white one has none near 0. Even dark clips in [0,1]
+// have lights above a quarter.
 func (r Range) Doubt() string {
 	const decoded, little = 2, 0.05
 	switch {

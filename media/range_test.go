@@ -17,7 +17,7 @@ import (
 	"tessera/format/safetensors"
 )
 
-// numbersFrom are n numbers from low to high, both among them.
+// numbersFrom returns n numbers from low to high, inclusive.
 func numbersFrom(n int, low, high float32) []float32 {
 	v := make([]float32, n)
 	for i := range v {
@@ -26,15 +26,15 @@ func numbersFrom(n int, low, high float32) []float32 {
 	return v
 }
 
-// Numbers that no pixels are, such as 0 to 255, are refused, those in [0,1] warned of,
-// and a clip that is dark, bright or a decoder's is taken without a word.
+// Numbers that cannot be pixels, such as 0 to 255, are refused; those in [0,1] cause a
+// warning; dark clips, bright clips and a decoder's do not.
 func TestPixelRanges(t *testing.T) {
 	const n = 3 * 2 * 5 * 7
 	for _, c := range []struct {
 		name      string
 		low, high float32
 		error     string
-		warns     bool // that they look like pixels in [0,1], or where they are beyond 2 that they are far out
+		warns     bool // that they look like pixels in [0,1] or, beyond 2, that they are far outside
 	}{
 		{"0 to 255", 0, 255, "numbers from 0 to 255, expected pixels in [-1,1]; those of 0 to 255 are read as uint8", false},
 		{"less its mean", -128, 127, "numbers from -128 to 127, expected pixels in [-1,1]", false},
@@ -83,7 +83,7 @@ func TestPixelRanges(t *testing.T) {
 	}
 }
 
-// A frame that no look at a part of the numbers has seen is refused when it is read.
+// Reading refuses an invalid frame that the sample has missed.
 func TestPixelsBetweenSamples(t *testing.T) {
 	const side = 512
 	data := make([]float32, 3*4*side*side)
@@ -100,7 +100,7 @@ func TestPixelsBetweenSamples(t *testing.T) {
 	require.NoError(t, clip.ReadFrame(1, frame))
 }
 
-// Of few numbers all are looked at, of many a part from the first to the last.
+// All of few numbers are checked, and a part of many, from the first to the last.
 func TestSampleRange(t *testing.T) {
 	for _, n := range []int{1, 2, 4096, 4097, 64 * 4096, 64*4096 + 1, 3_000_000} {
 		read, last := 0, 0

@@ -15,9 +15,9 @@ import (
 	"tessera/latent"
 )
 
-// orShard is a, of whose opening err came, or else the shard that the file called path
-// is, of size bytes behind r; nil opens it. To err of the list of paths that OneTrainer
-// puts beside its latents it adds where these are.
+// orShard returns a or, after err, the shard that the file at path is, of size bytes of
+// r; a nil r opens the file. If the file is OneTrainer's list of paths beside its
+// latents, it adds to err where the latents are.
 func orShard(a *array, err error, path string, pick picker, r io.ReaderAt, size int64) (*array, error) {
 	switch {
 	case errors.Is(err, pth.ErrSeveral) && r == nil:
@@ -30,7 +30,7 @@ func orShard(a *array, err error, path string, pick picker, r io.ReaderAt, size 
 	return a, err
 }
 
-// openShard is readShard of the file at path.
+// openShard is readShard for the file at path.
 func openShard(path string, pick picker) (*array, error) {
 	f, size, err := file.Open(path)
 	if err != nil {
@@ -45,9 +45,9 @@ func openShard(path string, pick picker) (*array, error) {
 	return a, nil
 }
 
-// readShard reads a shard of diffusion-pipe's cache: dicts of torch.save, one behind the
-// other (utils/cache.py), whose latents have one shape, that of their bucket
-// (utils/dataset.py). As one array they are a batch.
+// readShard reads a shard of diffusion-pipe's cache: dicts of torch.save, one after
+// another (utils/cache.py), whose latents have one shape, that of their bucket
+// (utils/dataset.py). It returns them as one batch.
 func readShard(r io.ReaderAt, size int64, path string, pick picker) (*array, error) {
 	parts, err := pth.Parts(r, size)
 	if err != nil {

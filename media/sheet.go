@@ -18,40 +18,39 @@ const (
 	sheetMargin = 8  // pixels around and between pictures
 	sheetLine   = 18 // height of a line of text
 	sheetLarge  = 512
-	sheetSmall  = 104 // the widest label
+	sheetSmall  = 104 // the widest label, in pixels
 
 	// differenceGain is how much the difference is amplified around mid-gray.
 	differenceGain = 4
 
-	// backdrop is behind pictures that are transparent, a code of 8 bits.
+	// backdrop is the 8-bit gray behind transparent pictures.
 	backdrop = 128
 )
 
 // SheetOptions choose what a Sheet shows.
 type SheetOptions struct {
-	// Rows is the number of frames shown, spread over the clip; 0 means 4.
+	// Rows is the number of frames, spread over the clip; 0 means 4.
 	Rows int
 	// NoDifference leaves out the third column.
 	NoDifference bool
-	// Note is a line below the frames; without it there is none.
+	// Note is a line below the frames; "" is no line.
 	Note string
 }
 
-// Sheet is a picture of a few frames, original | decoded | difference, the
-// difference amplified four times around mid-gray. Frames wider than 512
-// pixels are scaled down, tiny ones up. Frames with alpha are shown, and differ,
-// as they look before mid-gray.
+// Sheet is a picture of a few frames, original | decoded | difference, with the
+// difference amplified four times around mid-gray. It scales frames wider than 512 pixels
+// down, and tiny ones up. Frames with alpha are shown and compared in front of mid-gray.
 type Sheet struct {
 	height, width int
 	channels      int
-	frames        []int // shown, by row
+	frames        []int // frame of each row
 	columns       []string
-	down, up      int // scale: one of them is 1
+	down, up      int // scale; one of them is 1
 	img           *image.RGBA
 }
 
-// NewSheet lays out a sheet for a clip of so many frames, at least 1, of
-// [height,width,channels]; channels are 3 or 4.
+// NewSheet lays out a sheet for a clip of the given frames, at least 1, of
+// [height,width,channels]; channels is 3 or 4.
 func NewSheet(height, width, channels, frames int, o SheetOptions) *Sheet {
 	rows := o.Rows
 	if rows <= 0 {
@@ -80,7 +79,7 @@ func NewSheet(height, width, channels, frames int, o SheetOptions) *Sheet {
 	return s
 }
 
-// noteHeight is what the line below the frames takes.
+// noteHeight returns the height of the line below the frames.
 func (s *Sheet) noteHeight(note string) int {
 	if note == "" {
 		return 0
@@ -88,8 +87,8 @@ func (s *Sheet) noteHeight(note string) int {
 	return sheetLine
 }
 
-// spread picks rows of n frames, the first and the last among them; of one
-// row, the middle.
+// spread picks rows of n frames, including the first and the last; for one row, the
+// middle.
 func spread(rows, n int) []int {
 	if rows == 1 {
 		return []int{n / 2}
@@ -101,7 +100,7 @@ func spread(rows, n int) []int {
 	return picked
 }
 
-// cell is the size of a picture on the sheet.
+// cell returns the size of a picture on the sheet.
 func (s *Sheet) cell() (height, width int) {
 	return max(1, s.height/s.down) * s.up, max(1, s.width/s.down) * s.up
 }
@@ -111,7 +110,7 @@ func (s *Sheet) left(column int) int {
 	return sheetMargin + column*(w+sheetMargin)
 }
 
-// row is where frame t is shown, -1 where it isn't.
+// row returns the row of frame t, -1 if it is not shown.
 func (s *Sheet) row(t int) int {
 	for i, frame := range s.frames {
 		if frame == t {
@@ -121,9 +120,8 @@ func (s *Sheet) row(t int) int {
 	return -1
 }
 
-// Add puts frame t, from 0, both [H,W,C] in [-1,1], on the sheet with a note such
-// as its PSNR, where it is one of those shown. Values beyond are clamped. It
-// panics where their length is another.
+// Add draws frame t, from 0, both [H,W,C] in [-1,1], if the sheet shows it, with a note
+// such as its PSNR. It clamps values. It panics if a length is wrong.
 func (s *Sheet) Add(t int, original, decoded []float32, note string) {
 	if n := s.height * s.width * s.channels; len(original) != n || len(decoded) != n {
 		panic(fmt.Sprintf("media: sheet of %d and %d values, expected %d", len(original), len(decoded), n))
@@ -149,7 +147,7 @@ func (s *Sheet) Add(t int, original, decoded []float32, note string) {
 	s.text(s.left(0), top+h, fmt.Sprintf("frame %d  %s", t, note))
 }
 
-// composite is how a frame [H,W,4] looks before the backdrop, [H,W,3].
+// composite returns a frame [H,W,4] in front of the backdrop, [H,W,3].
 func composite(frame []float32) []float32 {
 	out := make([]float32, len(frame)/4*3)
 	behind := byteFloat(backdrop)
@@ -194,8 +192,7 @@ func (s *Sheet) text(left, top int, words string) {
 	d.DrawString(words)
 }
 
-// WritePNG writes the sheet to path, complete or not at all. A full disk is
-// syscall.ENOSPC.
+// WritePNG writes the whole sheet to path, or nothing. A full disk is syscall.ENOSPC.
 func (s *Sheet) WritePNG(path string) error {
 	p, err := createPending(path, 0)
 	if err != nil {

@@ -30,7 +30,7 @@ func TestSheetFrames(t *testing.T) {
 	}
 }
 
-// TestSheetPixels writes a sheet and looks for each picture where it belongs.
+// TestSheetPixels writes a sheet and checks each picture at its place.
 func TestSheetPixels(t *testing.T) {
 	for _, c := range []struct{ height, width int }{{200, 160}, {40, 8}, {1100, 1100}} {
 		flat := func(v float32) []float32 {
@@ -73,8 +73,8 @@ func TestSheetPixels(t *testing.T) {
 	require.Equal(t, 3*sheetMargin+2*128, s.img.Bounds().Dx(), "width side by side")
 }
 
-// TestSheetAlpha: pictures with alpha are shown before mid-gray, and opaque ones
-// just as without alpha.
+// TestSheetAlpha: pictures with alpha appear in front of mid-gray, and opaque ones as
+// without alpha.
 func TestSheetAlpha(t *testing.T) {
 	const h, w = 120, 110
 	sheet := func(channels int, original, decoded []float32) *Sheet {
@@ -89,8 +89,8 @@ func TestSheetAlpha(t *testing.T) {
 		}
 		return frame
 	}
-	// Half of red before 128, and nothing of green; the difference is of what
-	// is seen, times 4 around 128.
+	// Half of red in front of 128, and no green; the difference is that of the visible
+	// colours, times 4 around 128.
 	s := sheet(4, flat(1, -1, -1, 0), flat(-1, 1, -1, -1))
 	for column, want := range []color.RGBA{{192, 64, 64, 255}, {128, 128, 128, 255}, {0, 255, 255, 255}} {
 		assert.Equal(t, want, s.img.RGBAAt(s.left(column)+w/2, sheetMargin+sheetLine+h/2), "column %d", column)

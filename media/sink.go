@@ -15,26 +15,25 @@ import (
 	"strings"
 )
 
-// Sink writes a video, frame by frame in order. It needs Close for the output
-// to come into being, or Abort to leave nothing; Abort after Close does
-// nothing, so it can be deferred. After an error every call returns that error
-// and Close aborts.
+// Sink writes a video, frame by frame in order. Close completes the output; Abort removes
+// it. Abort after Close does nothing, so it can be deferred. After an error every call
+// returns that error, and Close aborts.
 type Sink struct {
 	ctx     context.Context
 	path    string
 	format  Format
 	backend backend
-	frames  int    // written so far
+	frames  int    // frames written
 	rgba    []byte // [H,W,4], for conversion
-	err     error  // the first, or errClosed
+	err     error  // the first error, or errClosed
 }
 
 // backend is one output format.
 type backend interface {
-	// needsFloat tells which of the two forms frame gets.
+	// needsFloat reports which of its two forms frame gets.
 	needsFloat() bool
-	// frame writes frame t: floats [H,W,C], or 8-bit pixels [H,W,4], which are
-	// opaque unless the format has 4 channels.
+	// frame writes frame t: floats [H,W,C], or 8-bit pixels [H,W,4], which are opaque
+	// unless the format has 4 channels.
 	frame(t int, floats []float32, rgba []byte) error
 	// commit completes the output under its final name, or removes it.
 	commit() error
@@ -44,7 +43,7 @@ type backend interface {
 
 var errClosed = errors.New("media: output is closed")
 
-// Create begins a video at path. The extension says the format:
+// Create starts a video at path. The extension chooses the format:
 //
 //	none, or a folder   a folder of frame_0000.png, frame_0001.png, ...
 //	.png .tiff          one frame, of 8 bits or, with a PixelFormat, 16: round((x+1)/2*65535)
@@ -52,52 +51,54 @@ var errClosed = errors.New("media: output is closed")
 //	.y4m                4:4:4, BT.709, limited range
 //	.npy, .safetensors  float32 [C,T,H,W], neither clamped nor rounded
 //	.mp4 .mov .mkv      H.264 through ffmpeg, BT.709, limited range
-//	.webm               VP9 through ffmpeg, likewise
-//	.webp .gif          an animation through ffmpeg: lossless, and of 256 colours a frame
+//	.webm               VP9 through ffmpeg, BT.709, limited range
+//	.webp .gif          an animation through ffmpeg: lossless; 256 colours per frame
 //
-// PNG, TIFF, OpenEXR, WebP and floats keep alpha, WebP no colours where that is 0. In any
-// of the others 4 channels are blended with black, which is warned of.
+// PNG, TIFF, OpenEXR, WebP and floats keep alpha, but WebP keeps no colours where alpha
+// is 0. For the other formats Create blends 4 channels with black, and warns.
 //
-// A file of that name is replaced, at the end and at once. So is a folder, if
-// it holds nothing but frames that Create wrote. Both keep their mode. Of a link it is what the link leads to, see
-// Target; one that leads nowhere is an error. ctx stops writing: every call of the Sink
-// returns its error, wrapped, from then on.
+// At the end Create atomically replaces an existing file, or a folder that holds only
+// frames that Create wrote. It keeps their mode. For a link it replaces the target, see
+// Target; a link without a target is an error. ctx stops writing: every later call of the
+// Sink returns its error, wrapped.
 //
-// Create's errors are never ErrInput; what another try would meet again is ErrOutput,
-// ErrFormat or ErrOption. A full disk is syscall.ENOSPC, here and in the Sink's calls.
+// Create's errors are never ErrInput. Errors that another try would meet again are
+// ErrOutput, ErrFormat or ErrOption. A full disk is syscall.ENOSPC, here and in the
+// Sink's calls.
 func Create(ctx context.Context, path string, f Format) (*Sink, error) {
 	return CreateWith(ctx, path, f, CreateOptions{})
 }
 
-// CreateOptions are what CreateWith can be told. What is about codecs and sound
-// is for what ffmpeg writes, and an ErrOption for anything else.
+// CreateOptions are CreateWith's options. Those about codecs and sound are for ffmpeg's
+// formats, and an ErrOption for others.
 type CreateOptions struct {
-	// CRF is the quality, less is better; default 16 of H.264, 18 of VP9, else
-	// that of the codec.
+	// CRF is the quality, lower is better; default 16 for H.264, 18 for VP9, else the
+	// codec's.
 	CRF string
-	// Codec and PixelFormat are ffmpeg's names; default libx264, in .webm
-	// libvpx-vp9, and yuv420p, for odd sizes yuv444p. Formats of more than 8 bits
-	// are made of floats. Pictures have rgb24 or rgb48be, rgba or rgba64be (either byte
-	// order names the same); OpenEXR gbrpf32le or gbrpf16le, gbrapf32le or gbrapf16le. A
-	// folder with one of the latter holds OpenEXR.
+	// Codec and PixelFormat are ffmpeg's names; default libx264, in .webm libvpx-vp9, and
+	// yuv420p, for odd sizes yuv444p. Formats of more than 8 bits are converted from
+	// floats. Pictures support rgb24 or rgb48be, rgba or rgba64be (in either byte order's
+	// name); OpenEXR supports gbrpf32le or gbrpf16le, gbrapf32le or gbrapf16le. A folder
+	// with one of the latter holds OpenEXR.
 	Codec, PixelFormat string
-	// Sound names a file whose first sound track goes along, cut to the length of
-	// the video; "" for none. Where it has none that is an error if SoundAsked.
+	// Sound names a file whose first sound track is added, cut to the length of the
+	// video; "" for none. A file without sound is an error with SoundAsked.
 	Sound      string
 	SoundAsked bool
-	// From names the video that the frames are of, "" for none: what else is in it
-	// and does not go along is told. Track is its track, as OpenOptions have it.
+	// From names the video that the frames come from, "" for none: Create warns of its
+	// streams that the output lacks. Track is its track, as in OpenOptions.
 	From  string
 	Track int
-	// RateAsked: somebody chose the frame rate, and is told where it isn't kept.
+	// RateAsked means that the user chose the frame rate, so Create warns if the format
+	// does not store it.
 	RateAsked bool
-	// To is where the output goes, rather than to a file; path then says the
-	// format, and stands for it in errors. .y4m goes there frame by frame; .npy and
-	// .safetensors, whose frames are interleaved, at Close, until when they are a
-	// temporary file; nothing else can. What is in it is not taken back by Abort.
+	// To receives the output instead of a file; path then gives the format, and the name
+	// in errors. .y4m is written frame by frame; .npy and .safetensors, whose frames are
+	// interleaved, are kept in a temporary file until Close; other formats are not
+	// supported. Abort does not take back what was written.
 	To io.Writer
-	// Warn is told what is lost or changed, in one line that names a file; by
-	// default nobody is.
+	// Warn receives what is lost or changed, in one line with the file's name; nil drops
+	// it.
 	Warn func(text string)
 }
 
@@ -107,7 +108,7 @@ func (o CreateOptions) warn(text string) {
 	}
 }
 
-// asked are the choices that are ffmpeg's affair, in words.
+// asked lists the requested options for ffmpeg, in words.
 func (o CreateOptions) asked() string {
 	var all []string
 	for _, c := range [][2]string{{"codec", o.Codec}, {"crf", o.CRF}, {"pixel format", o.PixelFormat}} {
@@ -118,10 +119,11 @@ func (o CreateOptions) asked() string {
 	return strings.Join(all, ", ")
 }
 
-// choices are what CRF, Codec and PixelFormat may be: no value is an option.
+// choices matches valid values of CRF, Codec and PixelFormat, which must not look like
+// options.
 var choices = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]*$`)
 
-// check refuses what path can't have, whatever ffmpeg is installed.
+// check refuses options that path cannot have with any ffmpeg.
 func (o CreateOptions) check(path string) error {
 	for _, value := range []string{o.Codec, o.CRF, o.PixelFormat} {
 		if value != "" && !choices.MatchString(value) {
@@ -136,7 +138,7 @@ func (o CreateOptions) check(path string) error {
 	}
 	left := o
 	if isPicture(path) {
-		left.PixelFormat = "" // formFor knows those
+		left.PixelFormat = "" // formFor checks these
 	}
 	if asked := left.asked(); asked != "" {
 		return &optionError{fmt.Sprintf("media: %s: has no %s, expected .mp4, .mov, .mkv or .webm", path, asked)}
@@ -220,7 +222,7 @@ func createBackend(ctx context.Context, path string, f Format, o CreateOptions) 
 	return nil, CheckVideoName(path)
 }
 
-// overBlack blends frames of 4 channels with black, for a format of 3.
+// overBlack blends frames of 4 channels with black, for a format with 3.
 type overBlack struct {
 	backend
 	floats []float32 // [H,W,3]
@@ -256,8 +258,8 @@ func (o *overBlack) frame(t int, floats []float32, rgba []byte) error {
 	return o.backend.frame(t, floats, rgba)
 }
 
-// CheckVideoName returns ErrFormat where path names nothing that Create could
-// make, so that this shows before anything is read.
+// CheckVideoName returns ErrFormat if Create does not support path's name, so that this
+// shows before anything is read.
 func CheckVideoName(path string) error {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return nil
@@ -271,12 +273,11 @@ func CheckVideoName(path string) error {
 	}
 }
 
-// NeedsFloat reports whether the format keeps floats: then frames must come
-// through WriteFrame. Otherwise WriteRGBA8 spares a conversion.
+// NeedsFloat reports whether the format stores floats: then frames must be written by
+// WriteFrame. Otherwise WriteRGBA8 avoids a conversion.
 func (s *Sink) NeedsFloat() bool { return s.backend.needsFloat() }
 
-// Kept is how many bytes of an output that is streamed are a temporary file until
-// Close.
+// Kept returns how many bytes of a streamed output are in a temporary file until Close.
 func (s *Sink) Kept() int64 {
 	if f, ok := s.backend.(*floatSink); ok {
 		if out, ok := f.pending.(*stream); ok {
@@ -286,9 +287,9 @@ func (s *Sink) Kept() int64 {
 	return 0
 }
 
-// WriteFrame writes the next frame, [H,W,C]. All but .npy and .safetensors clamp to
-// [-1,1], and codes are rounded to the nearest. NaN and infinity are errors, and so are another
-// length and more frames than announced. frame may be used again.
+// WriteFrame writes the next frame, [H,W,C]. All formats but .npy and .safetensors clamp
+// it to [-1,1] and round to the nearest code. NaN, infinity, a wrong length and more
+// frames than announced are errors. The caller may reuse frame.
 func (s *Sink) WriteFrame(frame []float32) error {
 	channels := s.format.channels()
 	if err := s.check(len(frame), channels); err != nil {
@@ -307,9 +308,8 @@ func (s *Sink) WriteFrame(frame []float32) error {
 	return s.write(nil, rgba)
 }
 
-// WriteRGBA8 writes the next frame, [H,W,4] in 8 bits, as the device makes it.
-// Alpha is kept where the format has 4 channels, and ignored otherwise. It is an
-// error where NeedsFloat. pix may be used again.
+// WriteRGBA8 writes the next frame, [H,W,4] in 8 bits, as the device makes it. It keeps
+// alpha if the format has 4 channels. It fails if NeedsFloat. The caller may reuse pix.
 func (s *Sink) WriteRGBA8(pix []byte) error {
 	if err := s.check(len(pix), 4); err != nil {
 		return s.fail(err)
@@ -327,7 +327,7 @@ func (s *Sink) WriteRGBA8(pix []byte) error {
 	return s.write(nil, rgba)
 }
 
-// check refuses what cannot be the next frame.
+// check refuses a wrong next frame.
 func (s *Sink) check(length, channels int) error {
 	if s.err != nil {
 		return s.err
@@ -356,7 +356,7 @@ func (s *Sink) buffer() []byte {
 func (s *Sink) write(floats []float32, rgba []byte) error {
 	if err := s.backend.frame(s.frames, floats, rgba); err != nil {
 		if cerr := s.ctx.Err(); cerr != nil {
-			err = fmt.Errorf("media: %s: %w", s.path, cerr) // the cause, not what it broke
+			err = fmt.Errorf("media: %s: %w", s.path, cerr) // report the cause, not what it broke
 		}
 		return s.fail(err)
 	}
@@ -368,13 +368,13 @@ func (s *Sink) write(floats []float32, rgba []byte) error {
 func (s *Sink) fail(err error) error {
 	if s.err == nil {
 		s.err = err
-		s.backend.abort() // the first error is the one to tell
+		s.backend.abort() // the first error is the one to report
 	}
 	return s.err
 }
 
-// Close completes the output and gives it its name. With frames missing, or
-// after an error, it leaves nothing and returns an error.
+// Close completes the output and gives it its name. If frames are missing, or after an
+// error, it removes the output and returns an error.
 func (s *Sink) Close() error {
 	if s.err != nil {
 		return s.err
@@ -393,8 +393,8 @@ func (s *Sink) Close() error {
 	return nil
 }
 
-// Abort removes what was written. After Close or an error there is nothing
-// left to do, and it returns nil.
+// Abort removes what was written. After Close or an error it does nothing and returns
+// nil.
 func (s *Sink) Abort() error {
 	if s.err != nil {
 		return nil

@@ -9,14 +9,14 @@ import (
 	"tessera/temporary"
 )
 
-// Streamed is a Clip that is decoded while it is read, from its first frame on:
-// whoever goes back waits until all before is decoded again.
+// Streamed is a Clip that is decoded while it is read, from its first frame on: going
+// back decodes all frames before again.
 type Streamed interface {
 	Clip
-	// KeepBytes is the disk that Keep takes, at most.
+	// KeepBytes returns the most disk space that Keep needs.
 	KeepBytes() int64
-	// Keep has each frame decoded once only, and then kept in a temporary file in
-	// os.TempDir until Close. The file has no name where the system allows that.
+	// Keep decodes each frame only once, and keeps it in a temporary file in os.TempDir
+	// until Close. The file has no name if the system allows that.
 	Keep() error
 }
 
@@ -51,12 +51,12 @@ func (s *spool) read(t int, pix []byte) error {
 
 func (s *spool) close() error { return s.file.Close() }
 
-// KeepBytes is the size of all frames.
+// KeepBytes returns the size of all frames.
 func (c *videoClip) KeepBytes() int64 {
 	return int64(c.frames) * int64(c.picture.height) * int64(c.picture.width) * int64(c.channels)
 }
 
-// Keep opens the spool and puts in it what is at hand already.
+// Keep opens the spool and stores the frames in memory.
 func (c *videoClip) Keep() (err error) {
 	if c.spool != nil {
 		return nil

@@ -48,9 +48,8 @@ func TestStills(t *testing.T) {
 	}
 }
 
-// TestFFmpegAlpha reads alpha from formats that ffmpeg knows, several frames
-// and one. On its way through YUV, ffmpeg 5.1's scaler makes alpha 0.7 levels
-// too opaque on average.
+// TestFFmpegAlpha reads alpha from ffmpeg's formats, with several frames and with one.
+// Through YUV, ffmpeg 5.1's scaler makes alpha 0.7 levels too opaque on average.
 func TestFFmpegAlpha(t *testing.T) {
 	needFFmpeg(t)
 	dir := t.TempDir()
@@ -91,8 +90,8 @@ func TestFFmpegAlpha(t *testing.T) {
 	}
 }
 
-// smooth is a frame [6,64,4] that subsampled chroma does no harm; its alpha is
-// nowhere 0, for codecs that drop what is behind that.
+// smooth returns a frame [6,64,4] that subsampled chroma does not change; its alpha is
+// never 0, because some codecs drop colours there.
 func smooth(t int) []float32 {
 	const h, w = 6, 64
 	frame := make([]float32, h*w*4)
@@ -103,8 +102,7 @@ func smooth(t int) []float32 {
 	return frame
 }
 
-// TestSinglePicture: one frame goes to a .png, more don't, and the error names
-// the way out.
+// TestSinglePicture: a .png accepts one frame and refuses more, with advice in the error.
 func TestSinglePicture(t *testing.T) {
 	dir := t.TempDir()
 	for _, channels := range []int{3, 4} {

@@ -8,7 +8,7 @@ import (
 	"tessera/temporary"
 )
 
-// destination is where the bytes of a format go.
+// destination receives the bytes of a format.
 type destination interface {
 	io.Writer
 	io.WriterAt
@@ -17,19 +17,19 @@ type destination interface {
 	discard(err error) error // aborts after err, and returns it or its cause
 }
 
-// opener begins the destination of an output of so many bytes.
+// opener opens the destination of an output of need bytes.
 type opener func(path string, need int64) (destination, error)
 
-// pendingFile is the opener of files.
+// pendingFile is the opener for files.
 func pendingFile(path string, need int64) (destination, error) {
 	p, err := createPending(path, need)
 	if err != nil {
-		return nil, err // not a nil *pending, which would be a destination
+		return nil, err // a nil *pending would be a non-nil destination
 	}
 	return p, nil
 }
 
-// opener is what opens an output: To, or a file.
+// opener returns the opener for an output: To, or a file.
 func (o CreateOptions) opener() opener {
 	if o.To == nil {
 		return pendingFile
@@ -47,12 +47,12 @@ func (o CreateOptions) opener() opener {
 	}
 }
 
-// stream is a destination that can't be taken back.
+// stream is a destination that cannot take bytes back.
 type stream struct {
 	w    io.Writer
 	name string
-	need int64           // bytes, in all
-	kept *temporary.File // of what is not written in order, else nil
+	need int64           // bytes in all
+	kept *temporary.File // holds what is not written in order, else nil
 }
 
 func (s *stream) Write(b []byte) (int, error) {
@@ -89,6 +89,6 @@ func (s *stream) abort() error {
 }
 
 func (s *stream) discard(err error) error {
-	s.abort() // err is the one to tell
+	s.abort() // err is the error to report
 	return err
 }

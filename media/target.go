@@ -10,10 +10,9 @@ import (
 	"unicode/utf8"
 )
 
-// Target is the name under which an output called path comes into being:
-// absolute, with links followed as the system follows them, the last one too.
-// What is to be compared with an output is compared with that. It fails for an
-// empty path, one whose folder doesn't exist, and a link that leads nowhere.
+// Target returns the name under which an output called path is created: absolute, with
+// links followed as the system does, including the last one. Compare other files with
+// this name. It fails for an empty path, a missing folder, and a link without a target.
 func Target(path string) (string, error) {
 	if path == "" {
 		return "", badOutput("media: output has no name")
@@ -25,8 +24,8 @@ func Target(path string) (string, error) {
 	if info, lerr := os.Lstat(path); lerr == nil && info.Mode()&fs.ModeSymlink != 0 {
 		return "", badOutput("media: %s: is a link that leads nowhere, expected one to a file or folder: %w", path, err)
 	}
-	// The file is new, its folder isn't. What is before a .. may be a link, so
-	// nothing is cleaned before links are followed.
+	// The file is new, but its folder exists. A name before .. may be a link, so links
+	// are followed before the path is cleaned.
 	dir, base := filepath.Split(trimSlashes(path))
 	if dir == "" {
 		dir = "."
@@ -37,10 +36,10 @@ func Target(path string) (string, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return "", badOutput("media: %s: folder %s doesn't exist", path, trimSlashes(dir))
 	}
-	return absolute(path, path) // a file system that doesn't tell
+	return absolute(path, path) // a file system that does not say
 }
 
-// trimSlashes is path without separators at its end.
+// trimSlashes removes separators at the end of path.
 func trimSlashes(path string) string {
 	return strings.TrimRightFunc(path, func(r rune) bool { return r < utf8.RuneSelf && os.IsPathSeparator(uint8(r)) })
 }

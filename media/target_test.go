@@ -13,7 +13,7 @@ import (
 	"tessera/latent"
 )
 
-// link makes a link to what need not be there, where the system lets it.
+// link makes a link to a target that need not exist, if the system allows it.
 func link(t *testing.T, to, name string) {
 	t.Helper()
 	if err := os.Symlink(to, name); err != nil {
@@ -21,7 +21,7 @@ func link(t *testing.T, to, name string) {
 	}
 }
 
-// requireLink checks that a link is still one, to the same place.
+// requireLink checks that a link still exists, with its target.
 func requireLink(t *testing.T, to, name string) {
 	t.Helper()
 	got, err := os.Readlink(name)
@@ -29,7 +29,7 @@ func requireLink(t *testing.T, to, name string) {
 	require.Equal(t, to, got)
 }
 
-// realDir is a temporary folder without links in its name.
+// realDir returns a temporary folder without links in its path.
 func realDir(t *testing.T) string {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -56,7 +56,7 @@ func TestTarget(t *testing.T) {
 		"far/../far/":     in("far"),
 		"deep":            in("far/deep"),
 		"deep/new.npy":    in("far/deep/new.npy"),
-		"deep/../new.npy": in("far/new.npy"), // as the system has it
+		"deep/../new.npy": in("far/new.npy"), // as the system resolves it
 		"z.npy":           in("far/z.npy"),
 		"again.npy":       in("far/z.npy"),
 		".":               dir,
@@ -77,8 +77,8 @@ func TestTarget(t *testing.T) {
 	}
 }
 
-// TestOutputFollowsLinks: what a link leads to is replaced, the link stays, and
-// so does one that leads nowhere.
+// TestOutputFollowsLinks: a link's target is replaced and the link stays; a link without
+// a target also stays.
 func TestOutputFollowsLinks(t *testing.T) {
 	for _, name := range outputNames {
 		t.Run(name, func(t *testing.T) {

@@ -31,16 +31,16 @@ const (
 
 func isTIFF(head []byte) bool { return begin("II*\x00")(head) || begin("MM\x00*")(head) }
 
-// tiffTags are the first numbers of a TIFF's first directory that have at most 32 bits,
-// and where the data of its profile lies.
+// tiffTags are the first numbers, of at most 32 bits, of each entry of a TIFF's first
+// directory, and the position of its profile's data.
 type tiffTags struct {
 	first       map[uint16]uint32
 	profileAt   int64
 	profileSize int64
-	more        bool // there is a second directory: another picture, or a smaller one
+	more        bool // there is a second directory: another picture, or a smaller version
 }
 
-// readTIFFTags reads no more than the directory: at most 65535 entries.
+// readTIFFTags reads only the directory, at most 65535 entries.
 func readTIFFTags(r io.ReadSeeker) (t tiffTags, err error) {
 	t.first = map[uint16]uint32{}
 	at := func(offset int64, n int) []byte {
@@ -69,7 +69,7 @@ func readTIFFTags(r io.ReadSeeker) (t tiffTags, err error) {
 		switch {
 		case tag == tiffProfile:
 			t.profileAt, t.profileSize = int64(order.Uint32(e[8:])), int64(count)
-		case kind == 3 && count > 2: // elsewhere
+		case kind == 3 && count > 2: // stored elsewhere
 			t.first[tag] = uint32(order.Uint16(at(int64(order.Uint32(e[8:])), 2)))
 		case kind == 3:
 			t.first[tag] = uint32(order.Uint16(e[8:]))
@@ -85,8 +85,8 @@ func readTIFFTags(r io.ReadSeeker) (t tiffTags, err error) {
 	return t, err
 }
 
-// strange says what of a TIFF package tiff would read wrongly or not at all, "" for
-// nothing.
+// strange names a feature of a TIFF that package tiff reads wrongly or not at all, "" for
+// none.
 func (t tiffTags) strange() string {
 	switch c := cmp.Or(t.first[tiffCompression], 1); {
 	case !slices.Contains([]uint32{1, 2, 3, 4, 5, 8, 32773, 32946}, c):
@@ -101,8 +101,8 @@ func (t tiffTags) strange() string {
 	return ""
 }
 
-// ownPicture tells whether the file at path, called .tiff or .exr, is read without
-// ffmpeg, or with it for its pixels alone.
+// ownPicture reports whether the file at path, called .tiff or .exr, is read without
+// ffmpeg, or with ffmpeg only for its pixels.
 func ownPicture(path string) bool {
 	f, format, err := openPicture(path)
 	if err != nil {
@@ -110,13 +110,13 @@ func ownPicture(path string) bool {
 	}
 	defer f.Close()
 	if format.name != "TIFF" {
-		return true // another format by that name
+		return true // another format under that name
 	}
 	_, err = tiffConfig(f)
 	return err == nil
 }
 
-// tiffConfig reads the header, and refuses what decodeTIFF would.
+// tiffConfig reads the header, and refuses what decodeTIFF would refuse.
 func tiffConfig(f *os.File) (image.Config, error) {
 	t, err := readTIFFTags(f)
 	if err != nil {
@@ -132,11 +132,10 @@ func tiffConfig(f *os.File) (image.Config, error) {
 	return cfg, err
 }
 
-// premultiplied tells whether colours are multiplied by alpha.
+// premultiplied reports whether colours are multiplied by alpha.
 func (t tiffTags) premultiplied() bool { return t.first[tiffExtraSamples] == 1 }
 
-// decodeTIFF reads the first picture. Colours that are multiplied by alpha are divided
-// by it.
+// decodeTIFF reads the first picture. It divides premultiplied colours by alpha.
 func decodeTIFF(_ context.Context, f *os.File) (image.Image, error) {
 	img, err := tiff.Decode(io.NewSectionReader(f, 0, 1<<62))
 	if err != nil {
@@ -171,8 +170,8 @@ func decodeTIFF(_ context.Context, f *os.File) (image.Image, error) {
 	return img, nil
 }
 
-// putStraight sets 16-bit samples to a pixel whose colours are multiplied by alpha.
-// Where that is 0 they stay.
+// putStraight stores a premultiplied pixel as straight 16-bit samples. With alpha 0 the
+// colours stay.
 func putStraight(dst []byte, p [4]float64) {
 	for c, v := range p {
 		if c < 3 && p[3] > 0 {
@@ -190,7 +189,7 @@ func tiffTurn(r io.ReadSeeker) turn {
 	return 1
 }
 
-// moreTIFF looks for a profile and for more pictures.
+// moreTIFF looks for a profile and for further pictures.
 func moreTIFF(f *os.File, h *pictureHeader) error {
 	t, err := readTIFFTags(f)
 	if err != nil {

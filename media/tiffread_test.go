@@ -19,7 +19,7 @@ import (
 	"golang.org/x/image/tiff"
 )
 
-// TestTIFFKinds: how TIFF files of others are read, and what is left to ffmpeg.
+// TestTIFFKinds: how other programs' TIFF files are read, and which are left to ffmpeg.
 func TestTIFFKinds(t *testing.T) {
 	dir := t.TempDir()
 	encode := func(name string, img image.Image, o *tiff.Options) string {
@@ -29,7 +29,7 @@ func TestTIFFKinds(t *testing.T) {
 	}
 	gray := image.NewGray16(image.Rect(0, 0, 3, 2))
 	layer := image.NewNRGBA64(gray.Rect)
-	glass := image.NewRGBA64(gray.Rect) // colours multiplied by alpha
+	glass := image.NewRGBA64(gray.Rect) // premultiplied colours
 	indexed := image.NewPaletted(gray.Rect, color.Palette{color.RGBA{10, 20, 30, 255}, color.RGBA{200, 100, 50, 255}})
 	for i := range 6 {
 		gray.SetGray16(i%3, i/3, color.Gray16{uint16(10007 * i)})
@@ -69,7 +69,7 @@ func TestTIFFKinds(t *testing.T) {
 
 	plain, err := os.ReadFile(encode("plain.tif", gray, nil))
 	require.NoError(t, err)
-	// An entry more in the directory, and a second one behind it.
+	// One more entry in the directory, and a second directory after it.
 	tagged := func(tag, kind uint16, value uint32, more bool) []byte {
 		le := binary.LittleEndian
 		at := le.Uint32(plain[4:])
@@ -119,7 +119,7 @@ func TestTIFFKinds(t *testing.T) {
 		assert.False(t, ownPicture(path), "it is ffmpeg's")
 	}
 	t.Setenv("PATH", dir)
-	for i := range plain { // nothing panics
+	for i := range plain { // no panic
 		broken := bytes.Clone(plain)
 		broken[i] ^= 0xff
 		if clip, err := Open(context.Background(), putFile(t, dir, "broken.tif", broken), 3); err == nil && clip.Frames() == 1 {

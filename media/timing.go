@@ -10,8 +10,8 @@ import (
 	"tessera/latent"
 )
 
-// unevenText says how far frames at those times, in order, are from even ones; "" where
-// they are even, but for times that are rounded to milliseconds.
+// unevenText describes how far frames at the given ordered times are from even ones; ""
+// if they are even, up to rounding to milliseconds.
 func unevenText(times []float64, rate latent.Rational) string {
 	least, most := gaps(times)
 	if least <= 0 || !uneven(least, most) {
@@ -25,7 +25,7 @@ func unevenText(times []float64, rate latent.Rational) string {
 		1000*least, 1000*most, 1000/rate.Float(), rate, off)
 }
 
-// gaps are the least and the greatest distance of two times in a row.
+// gaps returns the smallest and the largest distance of consecutive times.
 func gaps(times []float64) (least, most float64) {
 	all := make([]float64, len(times)-1)
 	for i := range all {
@@ -34,13 +34,13 @@ func gaps(times []float64) (least, most float64) {
 	return slices.Min(all), slices.Max(all)
 }
 
-// uneven tells of distances that differ by more than times that are rounded to
-// milliseconds do.
+// uneven reports whether distances differ by more than rounding to milliseconds explains.
 func uneven(least, most float64) bool { return most > 1.1*least+0.002 }
 
-// simplest is the rate of the least denominator from low to high, with 0 < low < high.
+// simplest returns the rate with the smallest denominator from low to high, with 0 < low
+// < high.
 func simplest(low, high float64) latent.Rational {
-	// A walk down the tree of fractions (Stern and Brocot), whole steps at a time.
+	// It walks down the tree of fractions (Stern and Brocot), several steps at a time.
 	whole := math.Floor(low)
 	if whole+1 <= high || low == whole {
 		if low > whole {

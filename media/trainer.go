@@ -7,11 +7,11 @@ import (
 	"tessera/latent"
 )
 
-// trainerOf is the trainer whose cache a file of tensors is, with its metadata; nil
-// where it is none. musubi-tuner's (src/musubi_tuner/dataset) and ai-toolkit's
-// (toolkit/dataloader_mixins.py, get_latent_info_dict) say the model in their metadata.
-// OneTrainer's have none, and hold the VAE's mean (modules/dataLoader), of every model,
-// which its training scales later.
+// trainerOf returns the trainer whose cache a file of tensors is, with its metadata; nil
+// if it is not a cache. musubi-tuner's (src/musubi_tuner/dataset) and ai-toolkit's
+// (toolkit/dataloader_mixins.py, get_latent_info_dict) name the model in their metadata.
+// OneTrainer's have no metadata, and hold the VAE's mean (modules/dataLoader), for every
+// model; its training scales them later.
 func trainerOf(f format.File, meta map[string]string) *latent.Trainer {
 	t := &latent.Trainer{Name: "musubi-tuner", Model: meta["architecture"]}
 	sized := func(name string) bool { return (picker{}).sized(name, cacheKey) }
@@ -28,9 +28,10 @@ func trainerOf(f format.File, meta map[string]string) *latent.Trainer {
 	return nil
 }
 
-// placesFirst is whether channels of a cache are a cell's place in its square of 2x2, then
-// the channel, as Ideogram 4 has them (src/musubi_tuner/ideogram4/ideogram4_autoencoder.py).
-// With others the channel is first.
+// placesFirst reports whether a cache's channels are ordered by a cell's place in its
+// square of 2x2, then by channel, as Ideogram 4's
+// (src/musubi_tuner/ideogram4/ideogram4_autoencoder.py). In others the channel comes
+// first.
 func placesFirst(t *latent.Trainer) bool {
 	return t != nil && t.Name == "musubi-tuner" && t.Model == "ideogram4"
 }

@@ -19,20 +19,20 @@ import (
 	"tessera/latent"
 )
 
-// integers is a .npy of 64-bit integers, as numpy.array makes of a size.
+// integers returns a .npy of 64-bit integers, as numpy.array makes of a size.
 func integers(n int) string {
 	text := string(npyPrefix([]int{n}))
 	return strings.Replace(text, "<f4", "<i8", 1) + string(make([]byte, 8*n))
 }
 
-// npyOf is a .npy file.
+// npyOf returns a .npy file.
 func npyOf(shape []int, data []float32) string {
 	return string(npyPrefix(shape)) + string(floatBytes(nil, data))
 }
 
-// sdScriptsCache is a cache of sd-scripts with latents of so many channels in each size,
-// [h, w]: what LatentsCachingStrategy.save_latents_to_disk (library/strategy_base.py)
-// hands to numpy.savez.
+// sdScriptsCache returns a cache of sd-scripts with latents of the given channels in each
+// size, [h, w]: the arrays that LatentsCachingStrategy.save_latents_to_disk
+// (library/strategy_base.py) passes to numpy.savez.
 func sdScriptsCache(t *testing.T, channels int, sizes ...[2]int) []byte {
 	t.Helper()
 	files := map[string]string{}
@@ -50,8 +50,8 @@ func sdScriptsCache(t *testing.T, channels int, sizes ...[2]int) []byte {
 	return npzFile(t, files)
 }
 
-// sd-scripts' caches are of the model that the name ends in. Of their arrays the plain
-// latent is read, of several sizes none.
+// sd-scripts' caches are of the model at the end of their name. The plain latent of their
+// arrays is read; a cache with several sizes is refused.
 func TestCachesOfSDScripts(t *testing.T) {
 	read := func(name string, file []byte, key string) (latent.Latent, error) {
 		o := LatentOptions{Channels: 16, Key: key}
@@ -61,7 +61,7 @@ func TestCachesOfSDScripts(t *testing.T) {
 		require.Equal(t, l.Trainer, short.Trainer)
 		return l, err
 	}
-	file := sdScriptsCache(t, 16, [2]int{3, 16}) // of 16 columns, which channels could be, too
+	file := sdScriptsCache(t, 16, [2]int{3, 16}) // of 16 columns, which could also be channels
 	for name, model := range map[string]string{"cat_0128x0024_anima.npz": "anima", "cat_0128x0024_flux.npz": "flux", "cat.npz": "", "cat_mine.npz": ""} {
 		l, err := read(name, file, "")
 		require.NoError(t, err, name)
@@ -83,7 +83,7 @@ func TestCachesOfSDScripts(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, []int{16, 1, 3, 4}, l.Shape())
 
-	// those of SD and SDXL have one size, which their names don't have
+	// The caches of SD and SDXL have one size, without the size in their names.
 	z, sdxl := testLatent(4, 1, 3, 5), map[string]string{"original_size.npy": integers(2), "crop_ltrb.npy": integers(4)}
 	sdxl["latents.npy"] = npyOf([]int{4, 3, 5}, z.Data)
 	file = npzFile(t, sdxl)
@@ -102,8 +102,8 @@ func TestCachesOfSDScripts(t *testing.T) {
 	assert.Nil(t, l.Trainer, "no size lies beside it")
 }
 
-// ai-toolkit's caches have the clip's latent beside its first frame's and pixels, and
-// the model in their metadata.
+// ai-toolkit's caches have the clip's latent beside its first frame's and pixels, and the
+// model in their metadata.
 func TestCachesOfAIToolkit(t *testing.T) {
 	clip, first := testLatent(16, 2, 3, 16), testLatent(16, 1, 3, 16)
 	first.Data[0] = 7
@@ -130,8 +130,8 @@ func TestCachesOfAIToolkit(t *testing.T) {
 	assert.Nil(t, l.Trainer)
 }
 
-// musubi-tuner's caches of pictures have no frames, and of FLUX.2 its packed channels; of
-// Ideogram 4, which has the same VAE, these lie otherwise: "(pi pj c)", not "(c pi pj)".
+// musubi-tuner's caches of pictures have no frames; FLUX.2's have its packed channels.
+// Ideogram 4 has the same VAE, but another order: "(pi pj c)" instead of "(c pi pj)".
 func TestCachesOfPictures(t *testing.T) {
 	read := func(word, key string, shape []int, data []float32, o LatentOptions) latent.Latent {
 		t.Helper()
@@ -149,7 +149,7 @@ func TestCachesOfPictures(t *testing.T) {
 		require.Equal(t, l.Shape(), other.Shape())
 		return l
 	}
-	z := testLatent(16, 1, 3, 16) // 16 columns, which channels could be, too
+	z := testLatent(16, 1, 3, 16) // 16 columns, which could also be channels
 	l := read("z_image", "1x3x16_float32", []int{16, 3, 16}, z.Data, LatentOptions{Channels: 16, Pictures: true})
 	require.Equal(t, z.Shape(), l.Shape())
 	require.Equal(t, z.Data, l.Data)
@@ -174,8 +174,8 @@ func TestCachesOfPictures(t *testing.T) {
 	}
 }
 
-// diffusion-pipe's caches are dicts of torch.save behind one another, each of one clip or
-// picture: a batch.
+// diffusion-pipe's caches are dicts of torch.save, one after another, each with one clip
+// or picture: a batch.
 func TestCachesOfDiffusionPipe(t *testing.T) {
 	item := func(shape []int, data []float32, mask string) []byte {
 		var b bytes.Buffer
@@ -230,8 +230,8 @@ func TestCachesOfDiffusionPipe(t *testing.T) {
 	require.ErrorContains(t, err, "latent has shape [2 4 1 2 12], expected [B,C,L,h,w] or [B,L,h,w,C] of 16 channels")
 }
 
-// OneTrainer's caches hold the VAE's own mean of a picture, [C,h,w], or with frames where
-// the model is one of clips, beside a mask and sizes (torch.save of mgds' DiskCache).
+// OneTrainer's caches hold the VAE's mean of a picture, [C,h,w], or with frames if the
+// model is for clips, beside a mask and sizes (torch.save of mgds' DiskCache).
 func TestCachesOfOneTrainer(t *testing.T) {
 	z := testLatent(16, 1, 3, 16)
 	cache := func(shape []int) []byte {

@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestY4MAgainstFFmpeg compares with ffmpeg's decoding of the same file, by its
-// zscale filter, which places chroma as told and interpolates linearly.
+// TestY4MAgainstFFmpeg compares with ffmpeg's decoding by its zscale filter, which places
+// chroma as requested and interpolates linearly.
 func TestY4MAgainstFFmpeg(t *testing.T) {
 	needFFmpeg(t)
 	if err := exec.Command("ffmpeg", "-v", "error", "-f", "lavfi", "-i", "color=s=16x16:d=0.04",
@@ -25,8 +25,8 @@ func TestY4MAgainstFFmpeg(t *testing.T) {
 		colour, siting string
 		full           bool
 		height, width  int
-		matrix         string // of the header
-		zscale         string // its name for that
+		matrix         string // in the header
+		zscale         string // zscale's name for it
 	}{
 		{"420jpeg", "center", false, 30, 42, "BT709", "709"},
 		{"420mpeg2", "left", false, 30, 42, "bt709", "709"},
@@ -67,7 +67,7 @@ func TestY4MAgainstFFmpeg(t *testing.T) {
 	}
 }
 
-// writeNoiseY4M writes two frames whose chroma stays within the gamut's reach.
+// writeNoiseY4M writes two frames whose chroma stays within the gamut.
 func writeNoiseY4M(t *testing.T, path, colour, matrix string, full bool, height, width int) {
 	t.Helper()
 	line := fmt.Sprintf("YUV4MPEG2 W%d H%d F25:1 Ip C%s", width, height, colour)
@@ -95,8 +95,8 @@ func writeNoiseY4M(t *testing.T, path, colour, matrix string, full bool, height,
 	require.NoError(t, os.WriteFile(path, data, 0o666))
 }
 
-// TestY4MOddSizes: chroma of odd sizes is rounded up. The planes are flat, so
-// every pixel is one known colour.
+// TestY4MOddSizes: chroma of odd sizes is rounded up. The planes are flat, so every pixel
+// has one known colour.
 func TestY4MOddSizes(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.y4m")
 	data := []byte("YUV4MPEG2 W5 H3 F0:0 XCOLORMATRIX=BT709\nFRAME\n")
@@ -115,8 +115,8 @@ func TestY4MOddSizes(t *testing.T) {
 	}
 }
 
-// TestY4MPrimaries holds the written codes to BT.709's own for pure colours in
-// limited range (the bars of SMPTE RP 219, at 100 %).
+// TestY4MPrimaries compares the written codes with BT.709's for pure colours in limited
+// range (the bars of SMPTE RP 219, at 100 %).
 func TestY4MPrimaries(t *testing.T) {
 	for _, c := range []struct{ rgb, yuv [3]byte }{
 		{[3]byte{0, 0, 0}, [3]byte{16, 128, 128}},

@@ -15,13 +15,12 @@ import (
 	"tessera/latent"
 )
 
-// maxY4MLine bounds the header line and the FRAME lines; real ones are under
-// 100 bytes.
+// maxY4MLine limits the header line and the FRAME lines; real ones are under 100 bytes.
 const maxY4MLine = 1024
 
-// y4mClip reads YUV4MPEG2 files, 8 bits, progressive, 4:2:0, 4:2:2, 4:4:4 or
-// mono. Y4M has no field for the matrix but our own, XCOLORMATRIX; without it
-// BT.601 is assumed, as ffmpeg and the other tools that make Y4M of RGB do, in
+// y4mClip reads YUV4MPEG2 files, 8 bits, progressive, 4:2:0, 4:2:2, 4:4:4 or mono. Y4M
+// has no standard field for the matrix; this package writes XCOLORMATRIX. Without it
+// y4mClip assumes BT.601, as ffmpeg and other tools that convert RGB to Y4M do, in
 // limited range unless the header says XCOLORRANGE=FULL.
 type y4mClip struct {
 	path     string
@@ -33,28 +32,28 @@ type y4mClip struct {
 	chroma   [2][]float32 // a row of Cb and of Cr, at luma resolution; zero for mono
 }
 
-// y4mFormat is what the header line says.
+// y4mFormat is the content of the header line.
 type y4mFormat struct {
 	height, width int
 	fps           latent.Rational
 	aspect        latent.Rational
 	full          bool
-	matrix        string // "" where it isn't told
+	matrix        string // "" if not stated
 	layout        y4mLayout
 }
 
-// lumaShares are those of red and of blue in the luma of each of Matrices.
+// lumaShares are the shares of red and blue in the luma of each of Matrices.
 var lumaShares = map[string][2]float32{"bt601": {0.299, 0.114}, "bt709": {0.2126, 0.0722}, "bt2020": {0.2627, 0.0593}}
 
-// y4mLayout is a chroma layout: how many luma samples a chroma sample spans in
-// x and y, and where among them its centre lies.
+// y4mLayout is a chroma layout: how many luma samples a chroma sample spans in x and y,
+// and where its centre lies among them.
 type y4mLayout struct {
 	mono         bool
 	stepX, stepY int
 	atX, atY     float32
 }
 
-// chromaSize is the size of the two chroma planes, 0 for mono.
+// chromaSize returns the size of the two chroma planes, 0 for mono.
 func (f y4mFormat) chromaSize() (height, width int) {
 	if f.layout.mono {
 		return 0, 0
@@ -63,7 +62,7 @@ func (f y4mFormat) chromaSize() (height, width int) {
 	return (f.height + sy - 1) / sy, (f.width + sx - 1) / sx
 }
 
-// frameBytes is the size of a frame in the file, without its FRAME line.
+// frameBytes returns the size of a frame in the file, without its FRAME line.
 func (f y4mFormat) frameBytes() int {
 	h, w := f.chromaSize()
 	return f.height*f.width + 2*h*w
@@ -85,7 +84,7 @@ func openY4M(path string, channels int, o OpenOptions) (Clip, error) {
 	return c, nil
 }
 
-// colour decides on the matrix.
+// colour chooses the matrix.
 func (c *y4mClip) colour(o OpenOptions) {
 	f := &c.format
 	switch {
@@ -100,7 +99,7 @@ func (c *y4mClip) colour(o OpenOptions) {
 	}
 }
 
-// index reads the header and finds every frame of a file of so many bytes.
+// index reads the header and finds every frame of a file of all bytes.
 func (c *y4mClip) index(all int64) error {
 	line, next, err := y4mLine(c.file, 0)
 	if err != nil {
@@ -130,7 +129,7 @@ func (c *y4mClip) index(all int64) error {
 	return nil
 }
 
-// y4mLine reads the line at an offset, and where the next byte is.
+// y4mLine reads the line at an offset, and returns the offset after it.
 func y4mLine(r io.ReaderAt, at int64) (line string, next int64, err error) {
 	var buffer [maxY4MLine]byte
 	n, err := r.ReadAt(buffer[:], at)
@@ -188,9 +187,9 @@ func parseY4M(line string) (f y4mFormat, err error) {
 	return f, err
 }
 
-// y4mLayoutOf knows the sitings: "420jpeg" has chroma between the luma samples
-// in both directions (as has plain 420, after ffmpeg and mjpegtools), MPEG-2's
-// and 4:2:2 are on the left luma column.
+// y4mLayoutOf returns the layout for a name, with its siting: "420jpeg", and plain 420
+// after ffmpeg and mjpegtools, has chroma between the luma samples in both directions;
+// MPEG-2's and 4:2:2 have it on the left luma column.
 func y4mLayoutOf(colour string) (y4mLayout, error) {
 	switch colour {
 	case "420jpeg", "420":
@@ -237,8 +236,8 @@ func (c *y4mClip) ReadFrame(t int, dst []float32) error {
 	return nil
 }
 
-// upsampleRow interpolates a chroma plane linearly at the luma samples of row
-// y, minus the 128 that stands for no colour.
+// upsampleRow interpolates a chroma plane linearly at the luma samples of row y, and
+// subtracts 128, the code of no colour.
 func (l y4mLayout) upsampleRow(dst []float32, plane []byte, y, height, width int) {
 	j0, j1, wy := between(y, l.stepY, l.atY, height)
 	top, bottom := plane[j0*width:(j0+1)*width], plane[j1*width:(j1+1)*width]
@@ -250,8 +249,8 @@ func (l y4mLayout) upsampleRow(dst []float32, plane []byte, y, height, width int
 	}
 }
 
-// between finds the two of n chroma samples around luma position x, and the
-// weight of the second. Beyond the border the outermost one counts.
+// between returns the two of n chroma samples around luma position x, and the weight of
+// the second. Beyond the border it repeats the outermost sample.
 func between(x, step int, at float32, n int) (i0, i1 int, weight float32) {
 	pos := (float32(x) - at) / float32(step)
 	if pos <= 0 {
@@ -264,7 +263,7 @@ func between(x, step int, at float32, n int) (i0, i1 int, weight float32) {
 	return i0, i0 + 1, pos - float32(i0)
 }
 
-// rowToRGB applies the inverse matrix. cb and cr have 128 subtracted.
+// rowToRGB applies the inverse matrix. 128 is already subtracted from cb and cr.
 func (f y4mFormat) rowToRGB(dst []float32, channels int, y []byte, cb, cr []float32) {
 	black, lumaScale, chromaScale := float32(16), float32(1)/219, float32(1)/224
 	if f.full {

@@ -8,9 +8,9 @@ import (
 	"tessera/latent"
 )
 
-// y4mSink writes 4:4:4, so that no colour is lost and odd sizes are fine,
-// BT.709 in limited range. The format has no field for that: our own tells our
-// reader, while other programs take it for BT.601.
+// y4mSink writes 4:4:4, which loses no colour and supports odd sizes, in BT.709 and
+// limited range. The format has no field for the matrix: this package's reader finds its
+// own field, other programs assume BT.601.
 type y4mSink struct {
 	pending destination
 	buffer  []byte // FRAME line and three planes
@@ -56,8 +56,8 @@ func (s *y4mSink) frame(_ int, _ []float32, rgba []byte) error {
 func (s *y4mSink) commit() error { return s.pending.commit() }
 func (s *y4mSink) abort() error  { return s.pending.abort() }
 
-// rgbToYUV is BT.709 in limited range, rounded: luma 16 to 235, chroma 128
-// plus or minus 112.
+// rgbToYUV converts to BT.709 in limited range, rounded: luma 16 to 235, chroma 128 plus
+// or minus 112.
 func rgbToYUV(red, green, blue byte) (y, cb, cr byte) {
 	r, g, b := float64(red)/255, float64(green)/255, float64(blue)/255
 	luma := 0.2126*r + 0.7152*g + 0.0722*b

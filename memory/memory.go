@@ -1,2 +1,3 @@
-// Package memory reports how much of the machine's memory is free.
+// Package memory reports how much of the machine's memory is free. Free is its only
+// function.
 package memory

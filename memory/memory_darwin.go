@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Free is how many bytes can be allocated without swapping: pages that are free, those
-// of files, speculative ones among them, and those that programs offer.
+// Free returns how many bytes can be allocated without swapping: free pages, file pages
+// including speculative ones, and purgeable pages.
 func Free() (bytes int64, known bool) {
 	for _, name := range []string{"vm.page_free_count", "vm.page_pageable_external_count", "vm.page_purgeable_count"} {
 		pages, err := unix.SysctlUint32(name)

@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// Free is how many bytes can be allocated without swapping, as the kernel has it, and
-// no more than control groups, those of containers and of jobs, leave the process;
-// known is false where it can't be told.
+// Free returns how many bytes can be allocated without swapping: the kernel's estimate,
+// limited to what the control groups of containers and jobs leave to the process. known
+// is false if the system does not say.
 func Free() (bytes int64, known bool) {
 	text, err := os.ReadFile("/proc/meminfo")
 	if err != nil {
@@ -27,8 +27,8 @@ func Free() (bytes int64, known bool) {
 	return min(bytes, left(string(groups), "/sys/fs/cgroup")), known
 }
 
-// left is what the process's groups and those around them may still take, by the files
-// below root: of version 2, of version 1 beside it, or of both.
+// left returns what the process's groups and their parents may still allocate, from the
+// files below root: of version 2, of version 1, or both.
 func left(groups, root string) int64 {
 	least := int64(math.MaxInt64)
 	for line := range strings.Lines(groups) {
@@ -42,7 +42,8 @@ func left(groups, root string) int64 {
 		default:
 			continue
 		}
-		// Within a container the path may be the host's: its own is at the top then.
+		// In a container the path may be the host's; the container's own group is then at
+		// the top.
 		for dir := filepath.Join("/", path); ; dir = filepath.Dir(dir) {
 			at := filepath.Join(top, dir)
 			if most, ok := number(at, limit); ok {
@@ -57,7 +58,7 @@ func left(groups, root string) int64 {
 	return least
 }
 
-// number is what a file of a group says, unless that is no number.
+// number reads a number from a group's file; ok is false if it contains none.
 func number(group, file string) (n int64, ok bool) {
 	text, err := os.ReadFile(filepath.Join(group, file))
 	if err != nil {
@@ -67,8 +68,8 @@ func number(group, file string) (n int64, ok bool) {
 	return n, err == nil
 }
 
-// stat is a number of a group's memory.stat: of what is used, files that nobody has
-// read for long are given up for others.
+// stat reads a number of a group's memory.stat: the kernel gives up file pages that were
+// not read for long.
 func stat(group, name string) (n int64) {
 	text, _ := os.ReadFile(filepath.Join(group, "memory.stat"))
 	for line := range strings.Lines(string(text)) {

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Of all groups that the process is in the one with the least left counts, in either
-// version, wherever the container's is.
+// Of all groups of the process the one with the least memory left counts, in either
+// version, wherever the container's group is.
 func TestGroups(t *testing.T) {
 	for _, c := range []struct {
 		name, groups string

@@ -2,5 +2,5 @@
 
 package memory
 
-// Free is how many bytes can be allocated without swapping; it is not known here.
+// Free is not supported on this system.
 func Free() (bytes int64, known bool) { return 0, false }

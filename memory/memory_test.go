@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What is free is known where the program runs, of a megabyte or more and of less than
-// any machine has: another unit than bytes, or another field, would be neither.
+// Free memory is known where the program runs: at least a megabyte and less than any
+// machine has, so a wrong unit or field would show.
 func TestFree(t *testing.T) {
 	bytes, known := Free()
 	require.Equal(t, slices.Contains([]string{"darwin", "linux", "windows"}, runtime.GOOS), known)

@@ -12,13 +12,13 @@ var globalMemoryStatusEx = windows.NewLazySystemDLL("kernel32.dll").NewProc("Glo
 type memoryStatusEx struct {
 	length, load                     uint32
 	totalPhysical, availablePhysical uint64
-	totalPageFile, availablePageFile uint64 // what the system commits to, for this process
+	totalPageFile, availablePageFile uint64 // bytes that the system would commit to this process
 	totalVirtual, availableVirtual   uint64
 	availableExtendedVirtual         uint64
 }
 
-// Free is how many bytes can be allocated without swapping: what is free of the
-// machine's memory, and no more than Windows would still commit to.
+// Free returns how many bytes can be allocated without swapping: the machine's free
+// memory, limited to what Windows would still commit.
 func Free() (bytes int64, known bool) {
 	var s memoryStatusEx
 	s.length = uint32(unsafe.Sizeof(s))

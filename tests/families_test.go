@@ -38,7 +38,7 @@ var familyPlaces = []struct {
 	{where: "vae/config.go", words: "`json:\"family\"`", quoted: true},
 	{where: "web/protocol.js", words: "@property {string} family", quoted: true},
 	{where: "integrations/python/src/tessera_vae/_client.py", words: "family: str", quoted: true},
-	{where: "README.md", words: "encodes video and pictures to latents"},
+	{where: "README.md", words: "| model | tiled decoding |"},
 	{where: "docs/reference/accuracy.md", words: "| | bound (NMSE)"},
 	{where: "docs/reference/accuracy.md", words: "| | native | browser"},
 	{where: "cmd/native", words: "from the original checkpoints of"},

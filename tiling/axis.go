@@ -5,13 +5,13 @@ import "math"
 // span is one tile's range along one axis.
 type span struct {
 	start, end int       // latent cells
-	final      int       // cell from which on a later span contributes
-	weight     []float32 // per blended unit: pixels for decode, cells for encode
+	final      int       // first cell to which a later span contributes
+	weight     []float32 // per blended sample: pixels for decode, cells for encode
 }
 
-// axis cuts one axis. tile and overlap are the reference's latent sizes, made
-// of pixels by flooring; ramp is how many blended units a fade is given, unit
-// how many of them a cell has.
+// axis cuts one axis. tile and overlap are the reference's latent sizes, converted from
+// pixels by flooring; ramp is the length of a fade in blended samples, unit the samples
+// per cell.
 type axis struct {
 	cells               int
 	tile, overlap, step int // cells
@@ -43,8 +43,9 @@ func (a axis) spans() []span {
 	return list
 }
 
-// weights fade a tile in and out where it has a neighbour; at the image border
-// they stay 1. Where a tile is thinner than two fades, the far one wins.
+// weights returns the weights that fade a tile in and out where it has a neighbour; at
+// the image border they stay 1. If a tile is thinner than two fades, the fade at its far
+// side wins.
 func (a axis) weights(start, end int) []float32 {
 	n := (end - start) * a.unit
 	w := make([]float32, n)
@@ -65,17 +66,16 @@ func (a axis) weights(start, end int) []float32 {
 	return w
 }
 
-// ramp is sample i of m of half a cosine from exactly 0 to exactly 1.
+// ramp returns sample i of m of half a cosine from exactly 0 to exactly 1.
 func ramp(i, m int) float64 {
 	if m == 1 {
 		return 0
 	}
-	// The conversion keeps the product from being fused into the difference,
-	// which some processors would do and others not.
+	// The conversion prevents a fused multiply-add, which only some processors would do.
 	return 0.5 - float64(0.5*math.Cos(math.Pi*float64(i)/float64(m-1)))
 }
 
-// least is the smallest sum of weights along the axis, and where it is.
+// least returns the smallest sum of weights along the axis, and its position.
 func (a axis) least(list []span) (sum float32, at int) {
 	sums := make([]float32, a.cells*a.unit)
 	for _, s := range list {

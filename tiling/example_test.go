@@ -7,8 +7,8 @@ import (
 	"tessera/tiling"
 )
 
-// The tiles of a small frame, to be encoded: what the model reads of it, and
-// which cells of the latent are final after each.
+// Plan the encoding of a small frame: what the model reads for each tile, and which cells
+// of the latent are final after it.
 func ExampleEncode() {
 	plan, err := tiling.Encode(64, 96, tiling.Options{
 		Tile: tiling.Square(64), Overlap: tiling.Square(16),
@@ -29,7 +29,7 @@ func ExampleEncode() {
 	// tile 1: 64x48 pixels from row 0, column 48; columns 6 to 12 are final
 }
 
-// A latent of 1080p in the default tiles. Those at the right and at the bottom
+// Plan the decoding of a latent of 1080p in the default tiles. The right and bottom tiles
 // are cut.
 func ExampleDecode() {
 	plan, err := tiling.Decode(135, 240, tiling.Options{
@@ -41,7 +41,7 @@ func ExampleDecode() {
 	}
 	fmt.Printf("%d x %d tiles, %v pixels\n", plan.Rows, plan.Cols, plan.Out)
 	for i, tile := range plan.Tiles {
-		if (i+1)%plan.Cols == 0 { // the last of its row
+		if (i+1)%plan.Cols == 0 { // last of its row
 			fmt.Printf("tile %d is of %v cells; after it %d rows are final\n", i, tile.In.Size(), tile.Final.Y1)
 		}
 	}
@@ -52,7 +52,7 @@ func ExampleDecode() {
 	// tile 14 is of 23x16 cells; after it 1080 rows are final
 }
 
-// What cannot be carried out is an error that tells which choice is at fault.
+// Impossible options cause an error that names the option.
 func ExampleOptions() {
 	_, err := tiling.Decode(90, 160, tiling.Options{Tile: tiling.Square(256), Overlap: tiling.Square(256)})
 	fmt.Println(errors.Is(err, tiling.ErrOverlap), err)
@@ -60,7 +60,7 @@ func ExampleOptions() {
 	// true tiling: overlap 256x256 with tile 256x256: unusable overlap: must be smaller than the tile
 }
 
-// The largest tile for 200 MB, where a pixel of it takes 1000 bytes.
+// Find the largest tile for 200 MB if a pixel takes 1000 bytes.
 func ExampleFit() {
 	peak := func(tile tiling.Size) (int64, error) { return 1000 * int64(tile.H) * int64(tile.W), nil }
 	frame, overlap := tiling.Size{H: 720, W: 1280}, tiling.Square(tiling.DefaultOverlap)

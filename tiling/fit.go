@@ -2,10 +2,10 @@ package tiling
 
 import "fmt"
 
-// SmallestAuto is the least side, in pixels, that Fit should be given for a frame
-// and an overlap: twice the overlap, so that fades of neighbours never meet,
-// rounded up to a multiple of Factor, no less than 64, and so long that there
-// are no more tiles than may be.
+// SmallestAuto returns the smallest side, in pixels, to pass to Fit for a frame and an
+// overlap: twice the overlap, so that fades of neighbours never meet, rounded up to a
+// multiple of Factor, at least 64, and large enough that the number of tiles stays within
+// its limit.
 func SmallestAuto(frame, overlap Size) int {
 	side := max(64, roundUp(2*max(overlap.H, overlap.W)))
 	for ceil(frame.H, side-overlap.H)*ceil(frame.W, side-overlap.W) > maxTiles {
@@ -14,18 +14,17 @@ func SmallestAuto(frame, overlap Size) int {
 	return side
 }
 
-// Fit finds the largest square tile, in steps of Factor pixels from the side
-// smallest on, whose peak memory is within budget bytes. A tile that holds the
-// whole frame is the last step: then nothing is cut, and the tile may be larger
-// than the frame. frame is in pixels, from 1 to 2^24 along each axis.
+// Fit finds the largest square tile whose peak memory is within budget bytes, in steps of
+// Factor pixels from the side smallest on. The last step is a tile that holds the whole
+// frame: then nothing is cut, and the tile may be larger than the frame. frame is in
+// pixels, from 1 to 2^24 along each axis.
 //
-// peak tells how many bytes a tile needs, in pixels and clamped to the frame as
-// the plan will clamp it; math.MaxInt64 for one that cannot run at all. It is
-// taken to grow with the tile, but the tile returned is always one that peak has
-// accepted. It is asked about a dozen times.
+// peak returns how many bytes a tile needs. The tile is in pixels and clamped to the
+// frame as the plan will clamp it. peak returns math.MaxInt64 for a tile that cannot run.
+// Fit assumes that memory grows with the tile, but only returns a tile that peak has
+// accepted. It calls peak about a dozen times.
 //
-// Fit returns ErrBudget where not even the smallest tile fits, and wraps peak's
-// own error.
+// Fit returns ErrBudget if not even the smallest tile fits, and wraps peak's errors.
 func Fit(frame Size, smallest int, budget int64, peak func(tile Size) (int64, error)) (Size, error) {
 	if frame.H < 1 || frame.W < 1 || frame.H > maxSide || frame.W > maxSide {
 		return Size{}, fmt.Errorf("tiling: %w: frame of %v pixels, expected 1 to %d per axis", ErrFrame, frame, maxSide)
@@ -71,7 +70,7 @@ func Fit(frame Size, smallest int, budget int64, peak func(tile Size) (int64, er
 	return Square(fits), nil
 }
 
-// roundUp is the next multiple of Factor.
+// roundUp returns the next multiple of Factor.
 func roundUp(n int) int { return ceil(n, Factor) * Factor }
 
 func mib(bytes int64) float64 { return float64(bytes) / (1 << 20) }

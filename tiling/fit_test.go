@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// area needs 100 bytes a pixel, and 1000 whatever the size.
+// area needs 100 bytes per pixel, and 1000 for any size.
 func area(tile Size) (int64, error) { return 1000 + 100*int64(tile.H)*int64(tile.W), nil }
 
 func TestFit(t *testing.T) {
@@ -56,8 +56,8 @@ func TestFitRefuses(t *testing.T) {
 	require.Error(t, err, "an empty frame was accepted")
 }
 
-// Whatever peak says, the answer is a tile it accepted; and for one that grows
-// with the tile, the largest.
+// For any peak the answer is a tile that peak accepted; for one that grows with the tile,
+// it is the largest.
 func TestFitAnswersWithinBudget(t *testing.T) {
 	stepped := func(tile Size) (int64, error) { return int64(tile.H/64) * int64(tile.W/64), nil }
 	limited := func(tile Size) (int64, error) {

@@ -9,9 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Every build cuts and blends alike, byte for byte: natively and as WebAssembly
-// the plans, feather weights, counts and a blended result of these sizes have
-// this hash. It changes only when the tiling itself is meant to.
+// Every build cuts and blends alike, byte for byte: natively and as WebAssembly, the
+// plans, feather weights, counts and a blended result of these sizes have this hash. It
+// changes only with an intended change of the tiling.
 func TestIdenticalInEveryBuild(t *testing.T) {
 	const want = "7024ca25e71cc0521b8c038c36f9ea3c7d0c20c912ac84bc73f08c9a7fa793ad"
 	h := sha256.New()
@@ -53,8 +53,8 @@ func TestIdenticalInEveryBuild(t *testing.T) {
 	require.Equal(t, want, fmt.Sprintf("%x", h.Sum(nil)), "hash of %d plans", plans)
 }
 
-// blendValue adds a tile that holds one value everywhere, as the kernels do:
-// the weight first, rounded, then the product.
+// blendValue adds a tile with one value everywhere, as the kernels do: the rounded weight
+// first, then the product.
 func blendValue(sum []float32, p Plan, t Tile, v float32) {
 	for y, wy := range t.WY {
 		row := sum[(t.Out.Y0+y)*p.Out.W+t.Out.X0:]

@@ -2,14 +2,14 @@ package tiling
 
 import "fmt"
 
-// Linear is a plan whose tiles are blended as diffusers does it for Wan
-// (autoencoder_kl_wan.py, tiled_encode and tiled_decode): row by row, each
-// tile's top fades in from the tile above and its left from the tile before,
-// both as they came out of their own blending, and what it keeps is its
-// upper left part, Tile.Final. Tiles have no weights, so Count is not for it.
+// Linear is a plan whose tiles are blended as diffusers does for Wan
+// (autoencoder_kl_wan.py, tiled_encode and tiled_decode). Row by row, each tile's top
+// fades in from the tile above and its left side from the previous tile, both after their
+// own blending. The tile keeps its upper left part, Tile.Final. Tiles have no weights, so
+// Count does not apply.
 type Linear struct {
 	Plan
-	Extent Size // samples of Out that fade, at most, along each axis
+	Extent Size // most samples of Out that fade along each axis
 	Unit   int  // samples along an axis that share a weight: the patch, or 1 to encode
 }
 
@@ -19,22 +19,20 @@ const (
 	DiffusersOverlap = 64  // along each axis
 )
 
-// LinearDecode plans the decoding of a latent of h by w cells, each axis from 1
-// cell to 2^24 pixels long. patch, at least 1, is the side of the blocks of
-// pixels that share a blending weight. It returns ErrTile or ErrOverlap for
-// options that cannot be carried out.
+// LinearDecode plans the decoding of a latent of h by w cells, each axis from 1 cell to
+// 2^24 pixels long. patch, at least 1, is the side of the blocks of pixels that share a
+// blending weight. It returns ErrTile or ErrOverlap for impossible options.
 func LinearDecode(h, w, patch int, o Options) (Linear, error) {
 	cells := Size{h, w}
 	pixels := Size{h * o.factor(), w * o.factor()}
 	return o.linear(cells, pixels.H > o.Tile.H || pixels.W > o.Tile.W, 1, o.factor(), patch)
 }
 
-// LinearEncode plans the encoding of a frame of height by width pixels, which
-// the caller has padded to multiples of o.Factor, at most 2^24. patch, at least
-// 1, is the side of a block of pixels that the model reads as one; a tile is as
-// many patches as o.Tile has pixels, though whether a frame is cut at all is
-// told by its pixels: so the reference counts. It returns ErrTile or ErrOverlap
-// for options that cannot be carried out.
+// LinearEncode plans the encoding of a frame of height by width pixels, which the caller
+// has padded to multiples of o.Factor, at most 2^24. patch, at least 1, is the side of a
+// block of pixels that the model reads as one. As in the reference, a tile has as many
+// patches as o.Tile has pixels, but the pixels decide whether a frame is cut at all. It
+// returns ErrTile or ErrOverlap for impossible options.
 func LinearEncode(height, width, patch int, o Options) (Linear, error) {
 	factor := o.factor()
 	if height%factor != 0 || width%factor != 0 {
@@ -45,8 +43,8 @@ func LinearEncode(height, width, patch int, o Options) (Linear, error) {
 	return o.linear(Size{height / factor, width / factor}, cut, factor, 1, 1)
 }
 
-// linear cuts cells into tiles, or makes one of them. in and out are the pixels
-// or cells that a cell has on either side of the model.
+// linear cuts cells into tiles, or makes one tile of them. in and out are the pixels or
+// cells per cell on each side of the model.
 func (o Options) linear(cells Size, cut bool, in, out, unit int) (Linear, error) {
 	factor := o.factor()
 	if err := o.check(); err != nil {
@@ -81,11 +79,11 @@ func (o Options) linear(cells Size, cut bool, in, out, unit int) (Linear, error)
 	return l, nil
 }
 
-// Blend fades tile, [H, W, C] of the given size in samples and c channels, in
-// from its neighbours, in place: first from the last rows of the tile above,
-// then from the last columns of the tile before. above is [rows, W, C] with the
-// tile's width, before is [H, columns, C]; of a neighbour that is not there,
-// rows or columns are 0. Both are read only, and may hold more than Extent.
+// Blend fades tile in from its neighbours, in place: first from the last rows of the tile
+// above, then from the last columns of the previous tile. tile is [H, W, C] of the given
+// size in samples and c channels. above is [rows, W, C] with the tile's width, before is
+// [H, columns, C]; rows or columns are 0 if that neighbour does not exist. Both are read
+// only, and may hold more than Extent.
 func (l Linear) Blend(tile []float32, size Size, c int, above []float32, rows int, before []float32, columns int) {
 	rows, e := min(rows, l.Extent.H, size.H), rows
 	for y := range rows {
@@ -107,7 +105,7 @@ func (l Linear) Blend(tile []float32, size Size, c int, above []float32, rows in
 	}
 }
 
-// fade is the neighbour's and the tile's share in sample i of n.
+// fade returns the shares of the neighbour and of the tile in sample i of n.
 func (l Linear) fade(i, n int) (neighbour, own float32) {
 	share := float64(i/l.Unit) / float64(n/l.Unit)
 	return float32(1 - share), float32(share)

@@ -29,7 +29,8 @@ func TestLinearDefaults(t *testing.T) {
 			Rect{0, 16, 0, 16}, Rect{0, 256, 0, 256}, Rect{0, 192, 0, 192}, 64, 2},
 		{"2.2 encode", func() (Linear, error) { return LinearEncode(704, 1280, 2, wan22) }, 2, 4,
 			Rect{0, 512, 0, 512}, Rect{0, 32, 0, 32}, Rect{0, 24, 0, 24}, 8, 1},
-		// Over 256 pixels is cut, though a tile holds 512: a second one begins at 384.
+		// Frames over 256 pixels are cut, although a tile holds 512: a second one begins
+		// at 384.
 		{"2.2 encode, below a tile", func() (Linear, error) { return LinearEncode(400, 256, 2, wan22) }, 2, 1,
 			Rect{0, 400, 0, 256}, Rect{0, 25, 0, 16}, Rect{0, 24, 0, 16}, 8, 1},
 		{"2.2 encode, small", func() (Linear, error) { return LinearEncode(256, 256, 2, wan22) }, 1, 1,
@@ -65,15 +66,15 @@ func TestLinearDefaults(t *testing.T) {
 	require.ErrorContains(t, err, "16x20 pixels, expected multiples of 8")
 }
 
-// One band by hand: the weight of a tile starts at 0 and does not reach 1, the
-// rows above come first, and what they left is what fades at the left.
+// One band by hand: the weight of a tile starts at 0 and does not reach 1; the rows above
+// come first, and their result fades at the left.
 func TestLinearBlend(t *testing.T) {
 	l := Linear{Extent: Square(4), Unit: 2}
 	tile := make([]float32, 5*6)
 	for i := range tile {
 		tile[i] = 8
 	}
-	above := make([]float32, 7*6) // seven rows, of which the last four count
+	above := make([]float32, 7*6) // seven rows, the last four of which count
 	for i := range above {
 		above[i] = float32(i / 6)
 	}

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// Choice is what a user asked for. The zero value is one tile for all.
+// Choice is a user's choice of tiles. The zero value is one tile.
 type Choice struct {
 	Auto bool // the largest tile that fits the memory budget, see Fit
-	Tile Size // pixels; without Auto, zero is one tile for all
+	Tile Size // in pixels; without Auto, zero is one tile
 }
 
-// String is "off", "auto" or "HxW", as ParseTile reads it.
+// String returns "off", "auto" or "HxW", which ParseTile reads.
 func (c Choice) String() string {
 	switch {
 	case c.Auto:

@@ -5,18 +5,17 @@ import "fmt"
 // Tile is one piece of a plan. WY and WX are shared between tiles: do not
 // change them.
 type Tile struct {
-	Cells Rect // of the latent, whichever way it goes
+	Cells Rect // of the latent, in both directions
 	In    Rect // what the model reads: latent cells to decode, pixels to encode
-	Out   Rect // what it adds to: pixels to decode, latent cells to encode
+	Out   Rect // what it contributes to: pixels to decode, latent cells to encode
 
-	// Weights of the rows and columns of Out, from 0 to 1, as many as it has. A
-	// sample's weight is their product, for every channel and frame. The tiles
-	// of a Linear plan have none.
+	// Weights of the rows and columns of Out, from 0 to 1. A sample's weight is the
+	// product of its row's and its column's, for every channel and frame. The tiles of a
+	// Linear plan have no weights.
 	WY, WX []float32
 
-	// Final is the part of the result, in samples as Out is, that this tile
-	// completes: no later tile touches it. The parts of all tiles cover the
-	// result exactly once.
+	// Final is the part of the result, in samples like Out, that this tile completes: no
+	// later tile changes it. The parts of all tiles cover the result exactly once.
 	Final Rect
 }
 
@@ -28,9 +27,9 @@ type Plan struct {
 	Out        Size // of the blended result: pixels to decode, latent cells to encode
 }
 
-// Decode plans the decoding of a latent of h by w cells; RGB is blended. Each
-// axis is from 1 cell to 2^24 pixels long. It returns ErrTile or ErrOverlap for
-// options that cannot be carried out.
+// Decode plans the decoding of a latent of h by w cells; RGB is blended. Each axis is
+// from 1 cell to 2^24 pixels long. It returns ErrTile or ErrOverlap for impossible
+// options.
 func Decode(h, w int, o Options) (Plan, error) {
 	if err := o.check(); err != nil {
 		return Plan{}, err
@@ -40,16 +39,15 @@ func Decode(h, w int, o Options) (Plan, error) {
 		return Plan{}, fmt.Errorf("tiling: %w: latent of %dx%d cells, expected 1 to %d per axis", ErrFrame, w, h, maxSide/factor)
 	}
 	y, x := o.axes(h, w)
-	// The fade is the overlap as given, even where the tiles overlap by less.
+	// The fade has the given overlap's length, even where the tiles overlap by less.
 	y.ramp, x.ramp = o.Overlap.H, o.Overlap.W
 	y.unit, x.unit = factor, factor
 	return build(y, x, 1, o)
 }
 
-// Encode plans the encoding of a frame of height by width pixels, which the
-// caller has padded to multiples of o.Factor, at most 2^24; the moments are
-// blended. It returns ErrTile or ErrOverlap for options that cannot be carried
-// out.
+// Encode plans the encoding of a frame of height by width pixels, which the caller has
+// padded to multiples of o.Factor, at most 2^24; the moments are blended. It returns
+// ErrTile or ErrOverlap for impossible options.
 func Encode(height, width int, o Options) (Plan, error) {
 	if err := o.check(); err != nil {
 		return Plan{}, err
@@ -107,10 +105,10 @@ func build(y, x axis, in int, o Options) (Plan, error) {
 // Whole reports whether the frame is a single tile, which needs no blending.
 func (p Plan) Whole() bool { return len(p.Tiles) == 1 }
 
-// Count is the sum of the weights at each sample of the result, [Out.H, Out.W],
-// added up in float32 in the order of the tiles. It is over MinCount
-// everywhere: Decode and Encode refuse what would leave black. A Linear plan
-// has no weights to count.
+// Count returns the sum of the weights at each sample of the result, [Out.H, Out.W],
+// added in float32 in the order of the tiles. It exceeds MinCount everywhere: Decode and
+// Encode refuse plans that would leave black samples. A Linear plan has no weights to
+// count.
 func (p Plan) Count() []float32 {
 	count := make([]float32, p.Out.H*p.Out.W)
 	for y := range p.Out.H {

@@ -11,12 +11,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// naive is the reference's tiled loop written down once more, both axes at a
-// time and in float64, with no thought of reuse. read returns what the model
-// makes of a tile: values at coordinates of the result.
+// naive is the reference's tiled loop in float64, over both axes at once and without
+// optimisation. read returns the model's output for a tile: values at coordinates of the
+// result.
 type naive struct {
 	decode         bool
-	h, w           int // decode: cells; encode: pixels
+	h, w           int // decode: in cells; encode: in pixels
 	th, tw, oh, ow int // pixels
 	acc, count     []float64
 	tiles          [][4]int // y0, y1, x0, x1 in cells
@@ -95,7 +95,7 @@ func (n *naive) run(value func(tile, y, x int) float64) {
 	}
 }
 
-// blend runs a plan the way the engine does, in float32.
+// blend runs a plan as the engine does, in float32.
 func blend(p Plan, value func(tile, y, x int) float64) []float32 {
 	acc, count := make([]float32, p.Out.H*p.Out.W), p.Count()
 	for k, t := range p.Tiles {
@@ -112,14 +112,13 @@ func blend(p Plan, value func(tile, y, x int) float64) []float32 {
 	return acc
 }
 
-// value differs from tile to tile, so that a blend that gets a weight wrong
-// shows.
+// value differs between tiles, so that a blend with a wrong weight shows.
 func value(tile, y, x int) float64 {
 	return math.Sin(float64(tile)*1.7+float64(y)*0.31) + math.Cos(float64(x)*0.23-float64(tile))
 }
 
-// compare holds a plan to the naive loop. It returns false where the plan
-// refuses; then the naive loop must really leave black.
+// compare compares a plan with the naive loop. It returns false if planning refuses; then
+// the naive loop must leave black samples.
 func compare(t *testing.T, decode bool, h, w int, o Options) bool {
 	t.Helper()
 	at := fmt.Sprintf("decode=%v %dx%d tile %v overlap %v", decode, h, w, o.Tile, o.Overlap)
@@ -140,7 +139,7 @@ func compare(t *testing.T, decode bool, h, w int, o Options) bool {
 	require.Equal(t, len(n.count), p.Out.H*p.Out.W, at)
 	count, result := p.Count(), blend(p, value)
 	for i := range result {
-		// Float32 sums: many tiles over a pixel round in proportion to what they add up to.
+		// Float32 sums: with many tiles over a pixel, rounding grows with their sum.
 		if count[i] <= MinCount || math.Abs(float64(count[i])-n.count[i]) > 1e-6*max(10, n.count[i]) {
 			require.FailNow(t, "count", "%s: count[%d] = %g, want %g", at, i, count[i], n.count[i])
 		}
@@ -154,8 +153,8 @@ func compare(t *testing.T, decode bool, h, w int, o Options) bool {
 	return true
 }
 
-// finalRows is how many rows of the result, from the top, are final once tile i
-// is added, as its Final tells.
+// finalRows returns how many rows of the result, from the top, are final after tile i,
+// according to Final.
 func finalRows(p Plan, i int) int {
 	final := p.Tiles[i].Final
 	if (i+1)%p.Cols == 0 {
@@ -164,7 +163,7 @@ func finalRows(p Plan, i int) int {
 	return final.Y0
 }
 
-// shapes are the distinct sizes of tiles, in cells, in order of appearance.
+// shapes returns the distinct sizes of tiles, in cells, in order of appearance.
 func shapes(p Plan) []Size {
 	var list []Size
 	for _, tile := range p.Tiles {
@@ -182,8 +181,8 @@ func plan(decode bool, h, w int, o Options) (Plan, error) {
 	return Encode(h, w, o)
 }
 
-// checkRects: inputs and outputs belong to the cells, final parts cover the
-// result once, each within its own tile, and no later tile touches one.
+// checkRects checks that inputs and outputs belong to the cells, and that final parts
+// cover the result once, each within its tile and unchanged by later tiles.
 func checkRects(t *testing.T, at string, decode bool, p Plan) {
 	t.Helper()
 	finalAt := make([]int, p.Out.H*p.Out.W)
@@ -279,8 +278,8 @@ func TestAgainstNaiveRandom(t *testing.T) {
 	require.GreaterOrEqual(t, accepted, 4000, "accepted of 6000 plans")
 }
 
-// With overlaps of whole cells up to half a tile, the fades of neighbours add
-// up to 1, so the count is 1 everywhere but where a border tile is thin.
+// With overlaps of whole cells up to half a tile, the fades of neighbours sum to 1, so
+// the count is 1 everywhere except at thin border tiles.
 func TestNeighboursAddToOne(t *testing.T) {
 	for _, tile := range []int{16, 32, 64, 512} {
 		for overlap := 8; overlap <= tile/2; overlap += 8 {
@@ -318,13 +317,13 @@ func TestRampEnds(t *testing.T) {
 }
 
 func TestSkips(t *testing.T) {
-	// Tiles of 4 cells that overlap by 2 start at 0, 2, 4; the last would hold
-	// only cells 4 and 5, both already in the overlap.
+	// Tiles of 4 cells that overlap by 2 start at 0, 2, 4; the last would contain only
+	// cells 4 and 5, which are both in the overlap.
 	p, err := Decode(6, 4, Options{Tile: Square(32), Overlap: Square(16)})
 	require.NoError(t, err)
 	require.Equal(t, [2]int{2, 1}, [2]int{p.Rows, p.Cols}, "rows and columns")
 	require.Equal(t, Rect{2, 6, 0, 4}, p.Tiles[1].Cells)
-	// One cell more and it is needed, at 3 cells.
+	// With one more cell it is needed, with 3 cells.
 	p, err = Decode(7, 4, Options{Tile: Square(32), Overlap: Square(16)})
 	require.NoError(t, err)
 	require.Equal(t, 3, p.Rows)
@@ -372,7 +371,7 @@ func TestRefusedOptions(t *testing.T) {
 			h, w := 64, 64
 			_, err := plan(decode, h, w, c.o)
 			if c.want == "fades leave black" && !decode {
-				continue // encode fades by whole cells, of which there are none
+				continue // encode fades by whole cells, and there are none
 			}
 			assert.ErrorIs(t, err, c.is, "%+v", c.o)
 			assert.ErrorContains(t, err, c.want, "%+v", c.o)
@@ -390,7 +389,7 @@ func TestRefusedOptions(t *testing.T) {
 	require.ErrorIs(t, err, ErrTile, "too many tiles")
 }
 
-// FuzzPlan holds any plan that is accepted to the naive loop.
+// FuzzPlan compares every accepted plan with the naive loop.
 func FuzzPlan(f *testing.F) {
 	f.Add(true, uint8(5), uint8(6), uint8(24), uint8(24), uint8(8), uint8(8))
 	f.Add(false, uint8(5), uint8(7), uint8(24), uint8(32), uint8(8), uint8(16))
@@ -412,7 +411,7 @@ func FuzzPlan(f *testing.F) {
 	})
 }
 
-// What no plan is long enough for is told from options that are wrong.
+// A frame too long for any plan is distinguished from wrong options.
 func TestFrameBeyondTiles(t *testing.T) {
 	_, decode := Decode(1, maxSide/Factor+1, Options{})
 	_, encode := Encode(8, 1<<27, Options{})

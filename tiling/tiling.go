@@ -1,20 +1,21 @@
-// Package tiling computes spatial tiles: how a frame is cut, the weights that blend
-// the tiles, when a part of the result is final, and which tile fits a memory budget.
-// It follows the tiled encode and decode of the reference exactly and knows no device,
-// so that every build cuts and blends alike.
+// Package tiling computes spatial tiles: how a frame is cut, the weights that blend the
+// tiles, when a part of the result is final, and which tile fits a memory budget. It
+// follows the tiled encode and decode of the reference exactly and knows no device, so
+// that every build cuts and blends alike.
 //
-// Time is not cut here: each tile runs through the whole clip.
+// Start at Decode and Encode, which make a Plan, or at LinearDecode and LinearEncode,
+// whose plans are blended as in diffusers; ExampleDecode and ExampleEncode show them. Fit
+// finds a tile for a memory budget.
 //
-// Lengths are in pixels or in latent cells of Options.Factor pixels a side. A sample is
-// one element of the result: a pixel when decoding, a cell when encoding. Rows go down
-// and come first.
+// Package tiling does not cut time: each tile runs through the whole clip.
+//
+// Lengths are in pixels or in latent cells of Options.Factor pixels along a side. A
+// sample is one element of the result: a pixel when decoding, a cell when encoding. Rows
+// go down and come first.
 //
 // Errors that a user's choice can cause wrap ErrTile, ErrOverlap or ErrBudget; those
 // about the size of a frame or latent wrap ErrFrame. Plans are plain values, and
 // everything is safe for concurrent use.
-//
-// Start at Decode and Encode, which make a Plan, or at LinearDecode and LinearEncode,
-// which make one that is blended as in diffusers.
 package tiling
 
 import (
@@ -25,10 +26,10 @@ import (
 const (
 	// Factor is the usual number of pixels per latent cell along each axis.
 	Factor = 8
-	// DefaultTile is the side of a tile that callers should choose, in pixels.
-	// The zero Options have none: then nothing is cut.
+	// DefaultTile is the recommended side of a tile, in pixels. The zero Options do not
+	// cut.
 	DefaultTile = 512
-	// DefaultOverlap goes with DefaultTile, in pixels along each axis.
+	// DefaultOverlap is the overlap for DefaultTile, in pixels along each axis.
 	DefaultOverlap = 64
 	// MinCount is the floor of the normaliser: result = sum / max(count, MinCount).
 	MinCount = 1e-6
@@ -38,35 +39,35 @@ const (
 )
 
 var (
-	// ErrTile: the tile is too small or too large to be one, or so small that
-	// there would be more than 2^16 of them. Decode, Encode, LinearDecode,
-	// LinearEncode and ParseTile return it.
+	// ErrTile means that the tile is too small or too large, or so small that there would
+	// be more than 2^16 of them. Decode, Encode, LinearDecode, LinearEncode and ParseTile
+	// return it.
 	ErrTile = errors.New("unusable tile")
-	// ErrOverlap: the overlap would leave gaps, or leaves no room to advance.
-	// Decode, Encode, LinearDecode, LinearEncode and ParseOverlap return it.
+	// ErrOverlap means that the overlap would leave gaps, or no room to advance. Decode,
+	// Encode, LinearDecode, LinearEncode and ParseOverlap return it.
 	ErrOverlap = errors.New("unusable overlap")
-	// ErrFrame: the frame or latent has a side that no plan can have. Decode, Encode,
-	// LinearDecode, LinearEncode and Fit return it.
+	// ErrFrame means that the frame or latent has a side that no plan can have. Decode,
+	// Encode, LinearDecode, LinearEncode and Fit return it.
 	ErrFrame = errors.New("unusable frame")
-	// ErrBudget: not even the smallest tile fits the memory budget. Fit returns
+	// ErrBudget means that not even the smallest tile fits the memory budget. Fit returns
 	// it.
 	ErrBudget = errors.New("no tile fits the memory budget")
 )
 
-// Size is a height and a width, in pixels unless said otherwise.
+// Size is a height and a width, in pixels unless stated otherwise.
 type Size struct{ H, W int }
 
-// String is "HxW", as ParseTile and ParseOverlap read it.
+// String returns "HxW", which ParseTile and ParseOverlap read.
 func (s Size) String() string { return fmt.Sprintf("%dx%d", s.H, s.W) }
 
-// Square is a Size of equal sides.
+// Square returns a Size with equal sides.
 func Square(side int) Size { return Size{side, side} }
 
-// Rect is the half-open range of rows [Y0,Y1) and columns [X0,X1), of pixels or
-// cells as the field that holds it says.
+// Rect is the half-open range of rows [Y0,Y1) and columns [X0,X1), in pixels or cells, as
+// its field says.
 type Rect struct{ Y0, Y1, X0, X1 int }
 
-// Size is the rectangle's height and width.
+// Size returns the rectangle's height and width.
 func (r Rect) Size() Size { return Size{r.Y1 - r.Y0, r.X1 - r.X0} }
 
 // scaled multiplies every edge.
@@ -74,18 +75,18 @@ func (r Rect) scaled(by int) Rect { return Rect{r.Y0 * by, r.Y1 * by, r.X0 * by,
 
 // Options choose the tiles.
 type Options struct {
-	// Tile is in pixels, from Factor to 2^24 a side; zero: the whole frame is
-	// one tile. What is no multiple of Factor is rounded down to cells.
+	// Tile is in pixels, from Factor to 2^24 along a side; zero: the whole frame is one
+	// tile. It is rounded down to a multiple of Factor.
 	Tile Size
-	// Overlap of neighbours, in pixels: zero, so that tiles meet without
-	// blending, or from Factor to less than Tile, along each axis by itself.
+	// Overlap of neighbours, in pixels, separately along each axis: zero, so that tiles
+	// meet without blending, or from Factor to less than Tile.
 	Overlap Size
 	// Factor is the number of pixels per latent cell along each axis; zero
 	// means the constant Factor, 8.
 	Factor int
 }
 
-// factor is o.Factor or its default.
+// factor returns o.Factor or its default.
 func (o Options) factor() int {
 	if o.Factor == 0 {
 		return Factor
@@ -93,7 +94,7 @@ func (o Options) factor() int {
 	return o.Factor
 }
 
-// check refuses what the reference would turn into black lines or an endless
+// check refuses options with which the reference would leave black lines or never
 // advance.
 func (o Options) check() error {
 	if err := checkOverlap(o.Overlap, o.factor()); err != nil {

@@ -21,8 +21,8 @@ import (
 
 var bandsConfig = synthetic.SeedVR2Config{Widths: []int{8, 12, 20, 20}, Latent: 4, Groups: 4, DType: safetensors.F32}
 
-// bandsModels are one of each family, and SeedVR2 unfolded. None has weights on the
-// device while another runs.
+// bandsModels returns a model of each family, and SeedVR2 unfolded. A model has no
+// weights on the device while another runs.
 func bandsModels(t *testing.T, dev *gpu.Device) map[string]*Model {
 	seedVR2 := made(t, "bands.safetensors", func(path string) error {
 		return synthetic.CreateSeedVR2(path, bandsConfig)
@@ -44,8 +44,8 @@ func bandsModels(t *testing.T, dev *gpu.Device) map[string]*Model {
 	return models
 }
 
-// Frames that no binding holds, of odd sizes and in the latent's size too, become
-// what they are at once; so do those larger by little than a binding.
+// Frames larger than any binding, of odd sizes and also at the latent's size, give the
+// same result in bands as at once; so do frames slightly larger than a binding.
 func TestBandsAreExact(t *testing.T) {
 	dev := gputest.Open(t)
 	for name, m := range bandsModels(t, dev) {
@@ -55,14 +55,14 @@ func TestBandsAreExact(t *testing.T) {
 		h, w := z.Height*c.Spatial, z.Width*c.Spatial
 		px := floats{4*z.Frames - 3, h, w, noise(c.Channels * (4*z.Frames - 3) * h * w)}
 		for _, chunk := range []int{1, 2} {
-			if chunk == 2 && c.Full > 0 { // it makes no difference
+			if chunk == 2 && c.Full > 0 { // no difference
 				continue
 			}
 			o := Options{Unscaled: true, Chunk: chunk}
-			if c.Family == wan21 && chunk == 2 { // layers that make parts of their outputs
+			if c.Family == wan21 && chunk == 2 { // with layers that make parts of their outputs
 				o.Tile, o.Tiling = tiling.Choice{Tile: tiling.Square(24)}, Exact
 			}
-			if name == "seedvr2" && chunk == 2 { // and are blended
+			if name == "seedvr2" && chunk == 2 { // and blended
 				o.Tile, o.Overlap = tiling.Choice{Tile: tiling.Square(32)}, tiling.Square(8)
 			}
 			run := func(t *testing.T, bytes int64) (decoded, encoded []float32, commands int64) {
@@ -87,9 +87,9 @@ func TestBandsAreExact(t *testing.T) {
 					testenv.Long(t)
 				}
 				decoded, encoded, before := run(t, limit)
-				least := int64(8 << 10) // less than a tile, and than an attention's frame
+				least := int64(8 << 10) // smaller than a tile, and than an attention's frame
 				if c.is(hunyuan) || c.is(hunyuan15) || c.is(cogVideoX) {
-					least = 18 << 10 // of more channels
+					least = 18 << 10 // for more channels
 				}
 				for _, bytes := range []int64{40 << 10, least} {
 					o.Internals.Least = bytes < 20<<10 // in portions too
@@ -104,12 +104,12 @@ func TestBandsAreExact(t *testing.T) {
 	}
 }
 
-// Every layer in bands, on narrow frames whose height no binding holds in the latent's
-// size either: each is dispatched more often than at once.
+// Every layer in bands, on narrow frames whose height exceeds every binding at the
+// latent's size too: each layer has more dispatches than at once.
 func TestEveryLayerInBands(t *testing.T) {
 	dev := gputest.Open(t)
 	for name, m := range bandsModels(t, dev) {
-		if strings.HasPrefix(name, "hunyuanvideo") || name == "cogvideox" { // a row of its widest layer is more than narrow ones have in all
+		if strings.HasPrefix(name, "hunyuanvideo") || name == "cogvideox" { // a row of its widest layer exceeds all of the narrow ones
 			continue
 		}
 		c, limit := m.Config, m.info.Limits.MaxBinding
@@ -146,8 +146,8 @@ func TestEveryLayerInBands(t *testing.T) {
 			}
 			for _, l := range bands {
 				switch {
-				case l.Dispatches == 0: // frames that are copied
-				case l.Name == "conv1" || l.Name == "conv2": // of the latent's channels alone, which are few
+				case l.Dispatches == 0: // copied frames
+				case l.Name == "conv1" || l.Name == "conv2": // only the latent's few channels
 				default:
 					kinds[l.Kind]++
 					assert.Greater(t, l.Dispatches, before[l.Name], "%s, %s", l.Name, l.Kind)
@@ -158,7 +158,7 @@ func TestEveryLayerInBands(t *testing.T) {
 	}
 }
 
-// Tiles beyond a binding have the previews that they have at once.
+// Tiles beyond a binding have the same previews as at once.
 func TestPreviewsInBands(t *testing.T) {
 	dev := gputest.Open(t)
 	m := open(t, dev, made(t, "bands.safetensors", func(path string) error { return synthetic.CreateSeedVR2(path, bandsConfig) }), F32)
@@ -184,14 +184,14 @@ func TestPreviewsInBands(t *testing.T) {
 	for i := range want {
 		require.Len(t, got[i].RGBA, 4*want[i].Height*want[i].Width)
 		for k := range want[i].RGBA {
-			require.InDelta(t, want[i].RGBA[k], got[i].RGBA[k], 1, "value %d of tile %d", k, i) // sums of another order round
+			require.InDelta(t, want[i].RGBA[k], got[i].RGBA[k], 1, "value %d of tile %d", k, i) // sums in another order
 		}
 		got[i].RGBA = want[i].RGBA
 	}
 	require.Equal(t, want, got)
 }
 
-// dispatches are all of a plan's.
+// dispatches returns the dispatches of a plan.
 func dispatches(p *engine.Plan) (n int64) {
 	for _, l := range p.Layers() {
 		n += l.Dispatches

@@ -2,31 +2,32 @@ package vae
 
 import "tessera/engine"
 
-// layer makes a new value of x.
+// layer computes a new value from x.
 type layer = engine.Module
 
-// causal is the time of a 3x3x3 convolution of every frame.
+// causal returns the temporal side of a 3x3x3 convolution with a step of one frame.
 func causal(past engine.Past) engine.Causal { return engine.Causal{Kernel: 3, Past: past} }
 
-// resnet is ResnetBlock3D and ResidualBlock: norm, SiLU, conv, twice, plus the
+// resnet is ResnetBlock3D and ResidualBlock: norm, SiLU and convolution, twice, plus the
 // input or its shortcut.
 type resnet struct {
 	_ engine.Incomparable
 
 	norm1, norm2 layer
 	conv1, conv2 *engine.Conv
-	shortcut     *engine.Pointwise // nil where channels stay
-	delay        *engine.Delay     // of what is added, where the convolutions read ahead; nil: they don't
+	shortcut     *engine.Pointwise // nil if the number of channels stays
+	delay        *engine.Delay     // of the added input, if the convolutions read ahead; nil: they do not
 }
 
-// Reach is how far to each side a pixel of the output reads, beyond its own.
+// Reach returns how many pixels beyond its own position an output pixel reads, to each
+// side.
 func (b *resnet) Reach() int { return b.conv1.Reach() + b.conv2.Reach() }
 
-// Forward is the block's output.
+// Forward returns the block's output.
 func (b *resnet) Forward(g *engine.Graph, x engine.Value) engine.Value {
 	y := x
 	if b.shortcut != nil {
-		y = b.shortcut.Forward(g, x) // first, so that the norm is in place
+		y = b.shortcut.Forward(g, x) // first, so that the norm can overwrite x
 	}
 	if b.delay != nil {
 		y = b.delay.Forward(g, y)
@@ -37,7 +38,7 @@ func (b *resnet) Forward(g *engine.Graph, x engine.Value) engine.Value {
 	return b.conv2.Add(g, h, y)
 }
 
-// attention is the mid block's, one head over all pixels of a frame, or another.
+// attention is a mid block's attention: by default one head over all pixels of a frame.
 type attention struct {
 	_ engine.Incomparable
 
@@ -47,7 +48,7 @@ type attention struct {
 	out  *engine.Pointwise
 }
 
-// Forward is x plus what it attends to.
+// Forward returns x plus the attention's output.
 func (a *attention) Forward(g *engine.Graph, x engine.Value) engine.Value {
 	h := a.norm.Forward(g, x)
 	h = a.qkv.Forward(g, h)
@@ -62,25 +63,25 @@ type midBlock struct {
 	after     *resnet
 }
 
-// Forward is the block's output.
+// Forward returns the block's output.
 func (m *midBlock) Forward(g *engine.Graph, x engine.Value) engine.Value {
 	x = m.before.Forward(g, x)
 	x = m.attention.Forward(g, x)
 	return m.after.Forward(g, x)
 }
 
-// head is what a network ends with: norm, SiLU, convolution.
+// head is the end of a network: norm, SiLU, convolution.
 type head struct {
 	norm layer
 	conv *engine.Conv
 }
 
-// Forward is the network's output.
+// Forward returns the network's output.
 func (d *head) Forward(g *engine.Graph, x engine.Value) engine.Value {
 	return d.conv.Forward(g, d.norm.Forward(g, x))
 }
 
-// marked is a module whose output is named, for traces.
+// marked is a module whose output has a name in traces.
 type marked struct {
 	_ engine.Incomparable
 
@@ -88,29 +89,29 @@ type marked struct {
 	layer
 }
 
-// Forward is the module's output.
+// Forward returns the module's output.
 func (m *marked) Forward(g *engine.Graph, x engine.Value) engine.Value {
 	x = m.layer.Forward(g, x)
 	g.Mark(m.name, x)
 	return x
 }
 
-// stage is what a network does in one size, and how it comes to the other.
+// stage is a network's layers at one frame size, and the change to or from the next size.
 type stage struct {
 	_ engine.Incomparable
 
 	before, after layer
-	frames        int // of the clip that the stage makes one of, after the first; in an encoder
+	frames        int // in an encoder: frames of the clip that the stage turns into one, after the first
 }
 
-// stages are those of an encoder behind its start, or of a decoder with its end: the
-// larger frames run a few at a time.
+// stages are an encoder's stages after its start, or a decoder's with its end. They
+// process the larger frames a few at a time.
 type stages struct {
 	all        []stage
-	start, end layer // one of them is nil
+	start, end layer // one is nil
 }
 
-// Forward is the last stage's output, or the end's.
+// Forward returns the output of the last stage or of the end.
 func (s *stages) Forward(g *engine.Graph, x engine.Value) engine.Value {
 	if s.start != nil {
 		return s.down(g, x, len(s.all)-1)
@@ -118,7 +119,7 @@ func (s *stages) Forward(g *engine.Graph, x engine.Value) engine.Value {
 	return s.up(g, x, 0)
 }
 
-// down goes as far as stage i.
+// down runs the stages up to i.
 func (s *stages) down(g *engine.Graph, x engine.Value, i int) engine.Value {
 	if i < 0 {
 		return s.start.Forward(g, x)
@@ -129,7 +130,7 @@ func (s *stages) down(g *engine.Graph, x engine.Value, i int) engine.Value {
 	})
 }
 
-// up goes on from stage i.
+// up runs the stages from i on.
 func (s *stages) up(g *engine.Graph, x engine.Value, i int) engine.Value {
 	if i == len(s.all) {
 		return s.end.Forward(g, x)

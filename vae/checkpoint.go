@@ -9,12 +9,12 @@ import (
 	"tessera/format/safetensors"
 )
 
-// tensors are a checkpoint's under the names that the layers use.
+// tensors are a checkpoint's tensors under the layers' names.
 type tensors struct {
 	file format.File
-	name func(string) string // the file's for a layer's
-	flat string              // in names of weights that are taken as matrices, whatever ones follow
-	// thick takes weights [O, I, h, w] of some names as [O, I, 1, h, w]; nil: of none.
+	name func(string) string // converts a layer's name to the file's
+	flat string              // part of the names of weights that are matrices: trailing dimensions of 1 are dropped
+	// thick selects weights [O, I, h, w] that layers read as [O, I, 1, h, w]; nil: none.
 	thick func(name string) bool
 }
 
@@ -36,11 +36,12 @@ func (t tensors) has(name string) bool {
 	return ok
 }
 
-// maxDim bounds what a shape may say of a model: a file of a kilobyte can claim a
+// maxDim limits the sizes that a shape may give a model: a file of a kilobyte can claim a
 // tensor of no elements and 2^60 channels.
 const maxDim = 1 << 16
 
-// dim is a tensor's size along an axis of rank axes, of 1 to maxDim.
+// dim returns a tensor's size along an axis, from 1 to maxDim. The tensor must have rank
+// axes.
 func (t tensors) dim(name string, axis, rank int) (int, error) {
 	x, ok := t.find(name)
 	if !ok {
@@ -55,7 +56,8 @@ func (t tensors) dim(name string, axis, rank int) (int, error) {
 	return x.Shape[axis], nil
 }
 
-// count is how many of the names that format makes of values and 0, 1, 2 ... are there.
+// count returns how many tensors exist with the names that format makes of values and 0,
+// 1, 2 ...
 func (t tensors) count(format string, values ...any) int {
 	n := 0
 	for t.has(fmt.Sprintf(format, append(slices.Clip(values), n)...)) {
@@ -64,7 +66,7 @@ func (t tensors) count(format string, values ...any) int {
 	return n
 }
 
-// stages is count of the stages of a network, of which it expects 1 to maxStages.
+// stages is count for the stages of a network; it requires 1 to maxStages.
 func (t tensors) stages(format string) (int, error) {
 	n := t.count(format)
 	if n < 1 || n > maxStages {
@@ -73,8 +75,8 @@ func (t tensors) stages(format string) (int, error) {
 	return n, nil
 }
 
-// widths are the outputs of the first block's convolution in each stage, of rank axes.
-// format makes the name of a stage and a block.
+// widths returns the output channels of each stage's first convolution, a tensor of rank
+// axes. format makes its name from a stage and a block.
 func (t tensors) widths(format string, rank int) (widths []int, err error) {
 	for i := 0; t.has(fmt.Sprintf(format, i, 0)); i++ {
 		w, err := t.dim(fmt.Sprintf(format, i, 0), 0, rank)
@@ -86,7 +88,7 @@ func (t tensors) widths(format string, rank int) (widths []int, err error) {
 	return widths, nil
 }
 
-// hasTensor tells whether a file has one of the tensors.
+// hasTensor reports whether a file has any of the tensors.
 func hasTensor(f format.File, names ...string) bool {
 	return slices.ContainsFunc(names, func(name string) bool {
 		_, ok := f.Tensor(name)

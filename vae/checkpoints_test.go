@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// made is the path of a file that make writes the first time.
+// made returns the path of a file that make writes the first time.
 func made(t testing.TB, name string, make func(path string) error) string {
 	checkpoints.Lock()
 	defer checkpoints.Unlock()
@@ -46,7 +46,7 @@ func made(t testing.TB, name string, make func(path string) error) string {
 	return p
 }
 
-// edited is a checkpoint of another's tensors, as edit leaves them.
+// edited writes a checkpoint with another's tensors after edit.
 func edited(t testing.TB, path string, edit func([]synthetic.Raw) []synthetic.Raw) string {
 	t.Helper()
 	all, meta, err := synthetic.Read(path)
@@ -56,8 +56,8 @@ func edited(t testing.TB, path string, edit func([]synthetic.Raw) []synthetic.Ra
 	return path
 }
 
-// changed is a checkpoint in which change has seen each tensor, and which lacks those that
-// it did not keep.
+// changed writes a checkpoint after calling change for each tensor; it drops those that
+// change does not keep.
 func changed(t testing.TB, path string, change func(x *synthetic.Raw) (keep bool)) string {
 	t.Helper()
 	return edited(t, path, func(all []synthetic.Raw) (kept []synthetic.Raw) {
@@ -70,7 +70,7 @@ func changed(t testing.TB, path string, change func(x *synthetic.Raw) (keep bool
 	})
 }
 
-// named is a checkpoint like another under other names.
+// named writes a checkpoint's tensors under other names.
 func named(t testing.TB, path string, name func(string) string) string {
 	t.Helper()
 	return changed(t, path, func(x *synthetic.Raw) bool {
@@ -79,7 +79,7 @@ func named(t testing.TB, path string, name func(string) string) string {
 	})
 }
 
-// withOthers is a checkpoint with more tensors, each of one zero.
+// withOthers writes a checkpoint with additional tensors, each of one zero.
 func withOthers(t testing.TB, path string, names ...string) string {
 	t.Helper()
 	return edited(t, path, func(all []synthetic.Raw) []synthetic.Raw {
@@ -90,15 +90,15 @@ func withOthers(t testing.TB, path string, names ...string) string {
 	})
 }
 
-// unfit is a tensor that a checkpoint does not fit with: of another shape, or missing where
-// that is nil.
+// unfit is a tensor that makes a checkpoint invalid: of another shape, or missing if the
+// shape is nil.
 type unfit struct {
 	tensor string
 	shape  []int
-	want   string // of the error
+	want   string // part of the error
 }
 
-// testUnfit has each of them refused with what was found.
+// testUnfit checks that each is refused with what was found.
 func testUnfit(t *testing.T, path string, cases []unfit) {
 	t.Helper()
 	for _, c := range cases {
@@ -157,8 +157,8 @@ func full(name string, c synthetic.WanConfig) func(t testing.TB) string {
 	}
 }
 
-// One of several files of a checkpoint is refused by the name of their index, unless it has
-// the whole VAE.
+// One of several files of a checkpoint is refused with the name of their index, unless it
+// has the whole VAE.
 func TestPartOfCheckpoint(t *testing.T) {
 	whole := smallKL(t, "model-00002-of-00003.safetensors", synthetic.KLConfig{Quant: true})
 	m, err := Inspect(whole, gpu.Info{}, Settings{})

@@ -10,15 +10,16 @@ import (
 	"tessera/wgsl"
 )
 
-// Chooser chooses kernels on a device for a job whose commands set has recorded,
-// where work is the FLOPs of those that there is a choice for. What it does not
-// name takes what comes first. Where that changes the plan it is asked again, with
-// the work of the new one and with what it chose, until it leaves that as it is: a
-// plan has texts of kernels that the one before had not. An error ends the planning.
+// Chooser chooses kernels on a device for a job whose commands set has recorded. work is
+// the FLOPs of the operations that have several kernels. Operations that the result does
+// not name use the first kernel. If the choice changes the plan, Chooser is called again
+// with the new plan's work and with its last choice, until it repeats that choice,
+// because a new plan may contain kernels that the previous one did not. An error ends the
+// planning.
 type Chooser func(ctx context.Context, dev *gpu.Device, set *wgsl.Set, work map[wgsl.Workload]int64, chosen wgsl.Choices) (wgsl.Choices, error)
 
-// Noted is a Chooser of the kernels in `in` where they are there, else of what c
-// chooses, which is put there.
+// Noted returns a Chooser that returns the kernels in `in` if there is set, and otherwise
+// calls c and stores its choice in `in`.
 func (c Chooser) Noted(in *map[string]string, there bool) Chooser {
 	return func(ctx context.Context, dev *gpu.Device, set *wgsl.Set, work map[wgsl.Workload]int64, chosen wgsl.Choices) (wgsl.Choices, error) {
 		if there {
@@ -30,9 +31,9 @@ func (c Chooser) Noted(in *map[string]string, there bool) Chooser {
 	}
 }
 
-// chosen is a plan for the kernels that KernelSettings.Choose has for it: p, or where
-// they are others than p's what the job's plan is with them. Where that is beyond
-// what there is, p stands.
+// chosen replaces the plan p by the job's plan with the kernels that
+// KernelSettings.Choose returns. If these are p's kernels, or no such plan is possible,
+// it returns p.
 func (m *Model) chosen(ctx context.Context, p *Plan, job func(*Model) *engine.Job, o engine.Options) (*Plan, error) {
 	choose := m.settings.Kernels.Choose
 	if choose == nil || m.dev == nil {
@@ -63,7 +64,7 @@ func (m *Model) chosen(ctx context.Context, p *Plan, job func(*Model) *engine.Jo
 	}
 }
 
-// work is the FLOPs of a plan's programs that there is a choice for.
+// work returns the FLOPs of a plan's programs that have several kernels.
 func (w *way) work(p *Plan) map[wgsl.Workload]int64 {
 	work := map[wgsl.Workload]int64{}
 	for program, cost := range p.Programs() {
@@ -74,7 +75,7 @@ func (w *way) work(p *Plan) map[wgsl.Workload]int64 {
 	return work
 }
 
-// take makes the network of a direction anew, for kernels that were chosen.
+// take rebuilds the network of a direction for the chosen kernels.
 func (m *Model) take(w *way, choices wgsl.Choices) (err error) {
 	k := m.kernels
 	if k.Activations, err = wgsl.NewSet(m.Elem, m.info, m.shortened(choices)); err != nil {

@@ -16,7 +16,7 @@ import (
 	"tessera/wgsl"
 )
 
-// tiler chooses tiled kernels for products, and remembers where.
+// tiler chooses tiled kernels for products, and counts its calls.
 type tiler struct {
 	off bool
 	on  []*gpu.Device
@@ -33,7 +33,7 @@ func (c *tiler) choose(_ context.Context, dev *gpu.Device, _ *wgsl.Set, work map
 	return choices, nil
 }
 
-// usesTiled says whether a plan's products are.
+// usesTiled reports whether a plan's products use tiled kernels.
 func usesTiled(p *Plan) bool {
 	for program := range p.Programs() {
 		if program.Label == "pointwise_tiled_f32" {
@@ -43,9 +43,9 @@ func usesTiled(p *Plan) bool {
 	return false
 }
 
-// A job runs on the kernels that were chosen for it, with weights packed for
-// them, and takes as much memory as was planned with them. Another choice replaces
-// the weights, and each of several adapters has its own.
+// A job runs the kernels that were chosen for it, with weights packed for them, and uses
+// as much memory as planned. Another choice replaces the weights, and each of several
+// adapters has its own choice.
 func TestChosenKernels(t *testing.T) {
 	dev := gputest.Open(t)
 	path := made(t, "choose.safetensors", func(path string) error {

@@ -17,7 +17,7 @@ var cogVideoXFamily = family{
 	encoder:   newCogVideoXEncoder,
 	decoder:   newCogVideoXDecoder,
 
-	tilings:       []Tiling{Feather, Diffusers}, // a group norm sees all of a tile
+	tilings:       []Tiling{Feather, Diffusers}, // a group norm spans the whole tile
 	first:         func(step int) int { return step },
 	batch:         2, // num_latent_frames_batch_size; num_sample_frames_batch_size is 8
 	beyond:        mirrored,
@@ -29,10 +29,10 @@ var cogVideoXFamily = family{
 	residual:      &residual{by: 1.0 / 32, has: diffusersSums},
 }
 
-// cogVideoXEps is that of every group norm.
+// cogVideoXEps is the eps of every group norm.
 const cogVideoXEps = 1e-6
 
-// newCogVideoXEncoder is CogVideoXEncoder3D.
+// newCogVideoXEncoder builds CogVideoXEncoder3D.
 func newCogVideoXEncoder(l *loader, c Config) *engine.Network {
 	in := c.Widths[0]
 	all := engine.Series{l.cogVideoXConv("encoder.conv_in", c.Channels, in)}
@@ -53,7 +53,8 @@ func newCogVideoXEncoder(l *loader, c Config) *engine.Network {
 	return &engine.Network{Name: "encoder", Whole: all}
 }
 
-// newCogVideoXDecoder is CogVideoXDecoder3D, all of whose norms are by the latent.
+// newCogVideoXDecoder builds CogVideoXDecoder3D, whose norms are all conditioned on the
+// latent.
 func newCogVideoXDecoder(l *loader, c Config) *engine.Network {
 	in := c.Decoder[0]
 	all := engine.Series{l.cogVideoXConv("decoder.conv_in", c.Latent, in), newCogVideoXStage(l, "decoder.mid_block", c.Latent, cogVideoXMid, in, in)}
@@ -74,11 +75,11 @@ func newCogVideoXDecoder(l *loader, c Config) *engine.Network {
 	return &engine.Network{Name: "decoder", Whole: all}
 }
 
-// cogVideoXMid is the residual blocks of a mid block.
+// cogVideoXMid is the number of residual blocks in a mid block.
 const cogVideoXMid = 2
 
-// newCogVideoXStage is residual blocks, whose norms are by a latent of so many channels in a
-// decoder, else 0.
+// newCogVideoXStage builds residual blocks. In a decoder their norms are conditioned on a
+// latent of the given channels; latent is 0 in an encoder.
 func newCogVideoXStage(l *loader, name string, latent, blocks, cin, cout int) layer {
 	norm := func(name string, c int) layer { return l.clipNorm(name, c, cogVideoXEps, true) }
 	if latent > 0 {
@@ -100,16 +101,16 @@ func newCogVideoXStage(l *loader, name string, latent, blocks, cin, cout int) la
 	return all
 }
 
-// cogVideoXDown is CogVideoXDownsample3D: means of pairs of frames, where time is halved,
-// and a convolution of each.
+// cogVideoXDown is CogVideoXDownsample3D: it averages pairs of frames, if it halves time,
+// and convolves each frame.
 type cogVideoXDown struct {
 	_ engine.Incomparable
 
-	pairs *engine.Unshuffle // nil: time stays
+	pairs *engine.Unshuffle // nil: the number of frames stays
 	conv  *engine.Conv
 }
 
-// Forward is x made smaller. A picture has no pairs.
+// Forward returns x at the smaller size. A picture has no pairs of frames.
 func (d *cogVideoXDown) Forward(g *engine.Graph, x engine.Value) engine.Value {
 	if d.pairs != nil && x.T > 1 {
 		x = d.pairs.Forward(g, x)
@@ -117,13 +118,14 @@ func (d *cogVideoXDown) Forward(g *engine.Graph, x engine.Value) engine.Value {
 	return d.conv.Forward(g, x)
 }
 
-// cogVideoXConv is CogVideoXCausalConv3d: zeros lie around a frame, and the first frame
-// stands in front of a clip.
+// cogVideoXConv builds CogVideoXCausalConv3d. It pads frames with zeros, and a clip with
+// its first frame.
 func (l *loader) cogVideoXConv(name string, cin, cout int) *engine.Conv {
 	return l.conv(name+".conv", cin, cout, causal(engine.Repeated), 1)
 }
 
-// spatialNorm is CogVideoXSpatialNorm3D, of c channels by a latent's, and SiLU.
+// spatialNorm builds CogVideoXSpatialNorm3D of c channels, conditioned on a latent, with
+// SiLU.
 func (l *loader) spatialNorm(name string, latent, c int) *engine.SpatialNorm {
 	return &engine.SpatialNorm{
 		Norm:  l.clipNorm(name+".norm_layer", c, cogVideoXEps, false),

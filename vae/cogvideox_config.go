@@ -8,22 +8,22 @@ import (
 	"tessera/format"
 )
 
-// Tensors that tell CogVideoX's layout: of a norm by the latent, and of an encoder, where
-// SeedVR2 has one of other dimensions. And the family's name.
+// Tensors that identify CogVideoX's layout: a norm conditioned on the latent, and an
+// encoder's, which has other dimensions in SeedVR2. And the family's name.
 const (
 	cogVideoX           = "cogvideox"
 	cogVideoXKey        = "decoder.mid_block.resnets.0.norm1.norm_layer.weight"
 	cogVideoXEncoderKey = "encoder.down_blocks.0.downsamplers.0.conv.weight"
 )
 
-// publishedCogVideoX is the configuration of all of them.
+// publishedCogVideoX is the configuration of all published models.
 var publishedCogVideoX = Config{
 	Model: "CogVideoX", Layout: "diffusers", Groups: 32, Spatial: 8, Temporal: 4, Channels: 3, Patch: 1, Blocks: 3, Latent: 16,
 	Widths: []int{128, 256, 256, 512}, Decoder: []int{512, 256, 256, 128}, TimeDown: []bool{true, true, false}, TimeUp: []bool{true, true, false},
 }
 
-// isCogVideoX tells a file of that layout; of an encoder alone by a convolution through
-// time and one of single frames.
+// isCogVideoX recognises a file of that layout. A file with an encoder alone has a
+// convolution through time and one of single frames.
 func isCogVideoX(f format.File) bool {
 	if hasTensor(f, cogVideoXKey) {
 		in, ok := f.Tensor("decoder.conv_in.conv.weight")
@@ -50,15 +50,16 @@ func configureCogVideoX(f format.File) (Config, tensors, error) {
 	return c, t, c.check(f.Name())
 }
 
-// cogVideoXModel is a model of CogVideoX's, which differ by their latents' scale.
+// cogVideoXModel is one of CogVideoX's models, which differ in the scale of their
+// latents.
 type cogVideoXModel struct {
 	as, name string
 	scale    float64
-	words    []string // of files' names
+	words    []string // in file names
 }
 
-// cogVideoXModels are those that there are, the most usual first: scaling_factor of
-// vae/config.json. 1.5 has 5B's, and so has what is made of it.
+// cogVideoXModels are the known models, the most common first, with scaling_factor of
+// vae/config.json. 1.5 and its derivatives have 5B's.
 var cogVideoXModels = []cogVideoXModel{
 	{"cogvideox-5b", "CogVideoX", 0.7, []string{"5b", "1.5", "1_5", "1-5"}},
 	{"cogvideox-2b", "CogVideoX-2B", 1.15258426, []string{"2b"}},
@@ -72,7 +73,8 @@ func (m cogVideoXModel) take(c *Config) {
 	c.scaleBy(m.scale)
 }
 
-// nameCogVideoX tells the model by a file's name; else it is the most usual.
+// nameCogVideoX identifies the model by a file's name; by default it is the most common
+// one.
 func (c *Config) nameCogVideoX(file string) {
 	cogVideoXModels[0].take(c)
 	c.Assumed = true

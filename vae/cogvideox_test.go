@@ -18,21 +18,21 @@ import (
 	"tessera/tiling"
 )
 
-// narrowCogVideoX is a checkpoint of CogVideoX with a channel a group.
+// narrowCogVideoX returns a checkpoint of CogVideoX with one channel per group.
 func narrowCogVideoX(t testing.TB) string {
 	return made(t, "narrow_cogvideox.safetensors", func(path string) error {
 		return synthetic.CreateCogVideoX(path, synthetic.CogVideoXConfig{Widths: []int{32, 32, 32, 32}, Latent: 4, DType: safetensors.F32})
 	})
 }
 
-// The published size has the published number of tensors and parameters, and is what
+// The published size has the published number of tensors and parameters, and equals what
 // Published plans for.
 func TestPublishedCogVideoX(t *testing.T) {
 	testPublished(t, cogVideoX, synthetic.CogVideoX(synthetic.CogVideoXConfig{}), 436, 215_583_907, "")
 }
 
-// Clips are padded to whole batches of eight frames, or one more, by mirroring their end,
-// and every latent frame stands for four frames, but for the first of an odd number.
+// Clips are padded to whole batches of eight frames, or one more, by mirroring their end.
+// Every latent frame stands for four frames, except the first of an odd number.
 func TestFramesOfCogVideoX(t *testing.T) {
 	c := publishedCogVideoX
 	cogVideoXFamily.complete(&c)
@@ -56,8 +56,8 @@ func TestFramesOfCogVideoX(t *testing.T) {
 	assert.Equal(t, encodeAll(t, m, long, EncodeOptions{}), z)
 }
 
-// Batches are the model's: no chunk changes them, and norms see one batch, so that the
-// first frames are the same whatever comes later, if that is whole batches.
+// The model fixes the batches: no chunk changes them, and norms see one batch, so the
+// first frames do not depend on later ones if they are whole batches.
 func TestBatchesOfCogVideoX(t *testing.T) {
 	testenv.Long(t)
 	m := open(t, gputest.Open(t), narrowCogVideoX(t), F32)
@@ -79,8 +79,8 @@ func TestBatchesOfCogVideoX(t *testing.T) {
 	}
 }
 
-// A tile is a frame of its own, so the corner that it alone makes is that of a clip of
-// its pixels. Diffusers' tiles are of another height than width.
+// A tile is a separate frame, so the corner that only one tile makes equals that of a
+// clip of its pixels. Diffusers' tiles differ in height and width.
 func TestCogVideoXInTiles(t *testing.T) {
 	testenv.Long(t)
 	m := open(t, gputest.Open(t), narrowCogVideoX(t), F32)
@@ -96,14 +96,14 @@ func TestCogVideoXInTiles(t *testing.T) {
 	for _, o.Tiling = range []Tiling{Feather, Diffusers} {
 		got := decodeAll(t, m, z, DecodeOptions{Options: o})
 		require.Len(t, got, 3*8*40*56)
-		for row := range 3 * 8 * 16 { // above and left of what is blended
+		for row := range 3 * 8 * 16 { // above and left of the blended part
 			from, to := want[(row/16*24+row%16)*32:][:16], got[(row/16*40+row%16)*56:][:16]
 			require.InDeltaSlice(t, from, to, 1e-6, "%s, row %d", o.Tiling, row)
 		}
 	}
 }
 
-// A file of one network does what it can, also where it is a part of another file.
+// A file of one network runs its direction, also inside another file.
 func TestHalvesOfCogVideoX(t *testing.T) {
 	for _, c := range []struct{ lacks, prefix string }{{"", "vae."}, {"encoder", ""}, {"decoder", ""}, {"decoder", "vae."}} {
 		path := changed(t, narrowCogVideoX(t), func(x *synthetic.Raw) bool {
@@ -119,8 +119,8 @@ func TestHalvesOfCogVideoX(t *testing.T) {
 	}
 }
 
-// Which model it is, and so its scale, the file's name tells, or Settings.As; else it is
-// the most usual, with a doubt.
+// The file's name, or Settings.As, decides the model and so its scale; by default it is
+// the most common one, with a doubt.
 func TestModelsOfCogVideoX(t *testing.T) {
 	data, err := os.ReadFile(narrowCogVideoX(t))
 	require.NoError(t, err)
@@ -151,13 +151,13 @@ func TestModelsOfCogVideoX(t *testing.T) {
 	}
 }
 
-// Scaled latents are the model's own numbers times its scale, both ways.
+// Scaled latents are the model's own numbers times its scale, in both directions.
 func TestScaleOfCogVideoX(t *testing.T) {
 	m := open(t, gputest.Open(t), narrowCogVideoX(t), F32)
 	testStatistics(t, m, noiseClip(1, 16, 16), Options{As: "cogvideox-2b"}, func(_, _ int, mu float64) float64 { return 1.15258426 * mu })
 }
 
-// Files that are not what their names say are refused with what was found.
+// Files whose tensors contradict their names are refused with what was found.
 func TestUnfitCogVideoX(t *testing.T) {
 	testUnfit(t, narrowCogVideoX(t), []unfit{
 		{"decoder.conv_in.conv.weight", []int{32, 4, 27}, "has shape [32 4 27]"},
@@ -168,13 +168,13 @@ func TestUnfitCogVideoX(t *testing.T) {
 	})
 }
 
-// A picture whose activations live on the host is that of one tile, to the bit; a clip,
-// whose causal memory does and whose convolutions write over what they read, is as close.
+// A picture whose activations live on the host equals one tile's, to the bit. A clip
+// whose causal memory is there and whose convolutions overwrite their input is as close.
 func TestCogVideoXOnTheHost(t *testing.T) {
 	m := open(t, gputest.Open(t), cogVideoXCheckpoint(t), F32)
 	less := Options{Unscaled: true, Offload: OffloadOn, Internals: Internals{Least: true, Across: 2 << 10}}
 	for _, frames := range []int{1, 3} {
-		z := noiseLatent(frames, 5, 4) // of more bytes than stay on the device, before it is enlarged, too
+		z := noiseLatent(frames, 5, 4) // too large to stay on the device, even before it is enlarged
 		want := decodeAll(t, m, z, DecodeOptions{Options: Options{Unscaled: true}})
 		p, err := m.PlanDecode(t.Context(), frames, 5, 4, DecodeOptions{Options: less})
 		require.NoError(t, err)
@@ -189,7 +189,7 @@ func TestCogVideoXOnTheHost(t *testing.T) {
 }
 
 // Layers of large frames, and the products of the latent that norms read with them, are
-// bound in parts that an adapter's limits allow.
+// bound in parts within an adapter's limits.
 func TestBindingsOfCogVideoX(t *testing.T) {
 	limits := gpu.DefaultLimits
 	limits.MaxBuffer = 16 << 30

@@ -14,9 +14,9 @@ import (
 	"tessera/tune"
 )
 
-// BenchmarkCompile takes the time of a decoder's shaders on a device that was
-// just opened, with an empty cache folder and with one that has them all. Mesa's
-// own cache stays out of it where MESA_SHADER_CACHE_DISABLE=true.
+// BenchmarkCompile measures compiling a decoder's shaders on a newly opened device, with
+// an empty and with a full cache folder. MESA_SHADER_CACHE_DISABLE=true excludes Mesa's
+// cache.
 func BenchmarkCompile(b *testing.B) {
 	library, path := gputest.Open(b).Info().Library, smallCheckpoint(b)
 	for _, p := range []Precision{F32, F16} {
@@ -39,8 +39,8 @@ func BenchmarkCompile(b *testing.B) {
 	}
 }
 
-// The second start of a decode of the published size compiles nothing: neither what
-// proves its kernels nor what runs.
+// The second start of a decode of the published size compiles nothing, for verification
+// or for running.
 func TestSecondStartCompilesNothing(t *testing.T) {
 	path, library := fullCheckpoint(t), gputest.Open(t).Info().Library
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
@@ -67,8 +67,8 @@ func TestSecondStartCompilesNothing(t *testing.T) {
 	require.Equal(t, made[0], made[1], "pipelines")
 }
 
-// compileDecoder compiles and returns how much of it was not in the cache
-// folder, dir. It reports the processor's part of the last time.
+// compileDecoder compiles and returns the number of shaders that the cache folder dir
+// lacked. It reports the processor time of the last run.
 func compileDecoder(b *testing.B, library, path, dir string, p Precision) (missed int) {
 	b.StopTimer()
 	defer b.StartTimer()
@@ -102,9 +102,9 @@ func compileDecoder(b *testing.B, library, path, dir string, p Precision) (misse
 	return dev.Stats().Missed
 }
 
-// processor is what this process has taken of it.
+// processor returns this process's processor time.
 func processor() time.Duration {
 	var u syscall.Rusage
-	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u) // it takes no wrong arguments
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u) // cannot fail with these arguments
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

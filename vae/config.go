@@ -8,22 +8,22 @@ import (
 	"slices"
 )
 
-// ErrUnknownModel: the checkpoint is not of a family this package knows.
+// ErrUnknownModel means that the checkpoint belongs to no family of this package.
 var ErrUnknownModel = errors.New("not a VAE that tessera knows")
 
 // ErrLeftOut is the ErrUnknownModel of a build without all families: the checkpoint may
 // belong to a missing one.
 var ErrLeftOut = fmt.Errorf("%w", ErrUnknownModel)
 
-// ErrBadModel: the checkpoint cannot be read, is damaged, or its tensors do not fit
-// the model.
+// ErrBadModel means that the checkpoint cannot be read, is damaged, or its tensors do not
+// fit the model.
 var ErrBadModel = errors.New("unusable checkpoint")
 
-// ErrFlat: the checkpoint's quantisation convolutions are all zero. One such file
-// is in circulation; every latent and picture it makes is flat.
+// ErrFlat means that the checkpoint's quantisation convolutions are all zero. One such
+// file is in circulation; all its latents and pictures are flat.
 var ErrFlat = errors.New("the quantisation convolutions are all zero, so every picture would be flat brown: the file is damaged, use another copy")
 
-// badModel makes an error an ErrBadModel and keeps its words.
+// badModel marks an error as ErrBadModel and keeps its text.
 type badModel struct{ error }
 
 func (e *badModel) Unwrap() error        { return e.error }
@@ -32,40 +32,40 @@ func (e *badModel) Is(target error) bool { return target == ErrBadModel }
 // Config describes the model, from a checkpoint's names and shapes.
 type Config struct {
 	Family   string `json:"family"`    // "seedvr2", "wan2.1", "wan2.2", "qwen2.1", "hunyuanvideo", "hunyuanvideo1.5", "hunyuanimage2.1", "ltx2", "mochi1", "cogvideox", "cosmos1", "kl", "flux2", "taesd", "taehv"
-	Model    string `json:"model"`     // by its own name: "Qwen-Image"
+	Model    string `json:"model"`     // the model's name: "Qwen-Image"
 	Layout   string `json:"layout"`    // of the tensors' names: "original" or "diffusers"
 	Widths   []int  `json:"widths"`    // channels of the encoder's stages, shallow to deep
 	Decoder  []int  `json:"decoder"`   // channels of the decoder's stages, deep to shallow
 	Blocks   int    `json:"blocks"`    // residual blocks in an encoder stage; the decoder has one more
 	Latent   int    `json:"latent"`    // latent channels
-	Groups   int    `json:"groups"`    // of the group norms; 0 where there are none
+	Groups   int    `json:"groups"`    // of the group norms; 0 if there are none
 	TimeDown []bool `json:"time_down"` // per encoder downsampler: also halves time
 	TimeUp   []bool `json:"time_up"`   // per decoder upsampler: also doubles time
 	Spatial  int    `json:"spatial"`   // pixels along a latent cell's side
 	Temporal int    `json:"temporal"`  // frames in a latent frame after the first
 	Channels int    `json:"channels"`  // of a pixel: 3, or 4 with alpha
-	Patch    int    `json:"patch"`     // side of the squares of pixels that the network sees as one
-	// Upscale: decoded pixels along the side of an encoded one. 0 is 1.
+	Patch    int    `json:"patch"`     // side of the square of pixels that is one pixel to the network
+	// Upscale is the number of decoded pixels along the side of an encoded one. 0 is 1.
 	Upscale int `json:"upscale,omitempty"`
-	// Quant: there are 1x1 convolutions before and after the latent.
+	// Quant means that there are 1x1 convolutions before and after the latent.
 	Quant bool `json:"quant,omitempty"`
 	// Variant names unusual decoder blocks: "wide" or "super", for TAEHV.
 	Variant string `json:"variant,omitempty"`
 	// Cycle is the number of latent frames that are encoded as a separate clip, the
 	// first of which stands for one frame: 5 for MiniMax-H3, else 0.
 	Cycle int `json:"cycle,omitempty"`
-	// Full: in a clip of a multiple of so many latent frames none stands for a single
-	// frame. 2 for CogVideoX, whose norms see so many at once, and its tiny autoencoder; 0
-	// for others.
+	// Full is the divisor of the latent frames of a clip in which no latent frame stands
+	// for a single frame: 2 for CogVideoX, whose norms see so many latent frames at once,
+	// and for its tiny autoencoder; 0 for others.
 	Full int `json:"full,omitempty"`
-	// Leaky: it has LeakyReLU where its family has ReLU, and pixels from -1 to 1.
+	// Leaky means LeakyReLU instead of the family's ReLU, and pixels from -1 to 1.
 	Leaky bool `json:"leaky,omitempty"`
-	// Packed: a pipeline's latent packs 2x2 cells into one with four times the channels,
-	// and Mean and Scale apply to packed channels; see latent.Latent.Pack. Latents here
-	// are unpacked.
+	// Packed means that a pipeline's latent packs 2x2 cells into one with four times the
+	// channels, and that Mean and Scale apply to packed channels; see latent.Latent.Pack.
+	// Latents here are unpacked.
 	Packed bool `json:"packed,omitempty"`
-	// Assumed: models with other statistics have these names and shapes, and the file
-	// does not say which it is. Model is the most common one.
+	// Assumed means that models with other statistics have these names and shapes, and
+	// the file does not say which model it is. Model is the most common one.
 	Assumed bool `json:"assumed,omitempty"`
 	// Lacks is "encoder" or "decoder" if the file has no such network; its fields
 	// above are then empty.
@@ -82,33 +82,33 @@ type Config struct {
 	// pipeline's own statistics do not. 0: none.
 	Sigma float64 `json:"sigma,omitempty"`
 
-	// Independent: frames are separate pictures by default.
+	// Independent means that frames are separate pictures by default.
 	Independent bool `json:"independent"`
 	// Tilings are the supported ways to combine tiles, the default first.
 	Tilings []Tiling `json:"tilings"`
-	// ComfyUIUnscaled: ComfyUI's latent files hold the model's own numbers, not
+	// ComfyUIUnscaled means that ComfyUI's latent files hold the model's own numbers, not
 	// the pipeline's.
 	ComfyUIUnscaled bool `json:"comfyui_unscaled"`
-	// ComfyUIFolded: ComfyUI's samplers leave its latents with frames among the
+	// ComfyUIFolded means that ComfyUI's samplers leave its latents with frames among the
 	// channels, [B,C*L,h,w].
 	ComfyUIFolded bool `json:"comfyui_folded"`
 
-	pipeline bool       // the network has the pipeline's numbers, not the model's own
+	pipeline bool       // the network's numbers are the pipeline's, not the model's own
 	tiny     tinyHalves // layers of a tiny autoencoder
-	unpacks  bool       // see Unpacks; its own latents are not packed
-	inGroup  []int      // inputs of a group of the wide blocks' convolutions, in each stage of TAEHV's decoder
+	unpacks  bool       // see Unpacks; the model's own latents are not packed
+	inGroup  []int      // input channels per group of the wide blocks' convolutions, in each stage of TAEHV's decoder
 
 	// File and Print are the checkpoint's name and fingerprint, see Identify.
 	File  string      `json:"-"`
 	Print string      `json:"-"`
-	ltx   ltxConfig   // of LTX-2's
-	mochi mochiConfig // of Mochi 1's
+	ltx   ltxConfig   // for LTX-2
+	mochi mochiConfig // for Mochi 1
 
-	cosmos cosmosConfig // of Cosmos 1.0's
+	cosmos cosmosConfig // for Cosmos 1.0
 	// Quantised describes the weights that are not stored as floats, "" if all are.
 	Quantised string `json:"-"`
-	// Beside is the config.json with Mean and Scale, "" if they are the published
-	// ones.
+	// Beside is the config.json that Mean and Scale come from, "" if they are the
+	// published ones.
 	Beside string `json:"-"`
 }
 
@@ -127,7 +127,8 @@ func (c *Config) Decoded() int { return c.Spatial * c.upscale() }
 
 func (c *Config) upscale() int { return max(1, c.Upscale) }
 
-// StageBlocks are the residual blocks of each stage of a network, "encoder" or "decoder".
+// StageBlocks returns the number of residual blocks in each stage of a network, "encoder"
+// or "decoder".
 func (c *Config) StageBlocks(network string) []int {
 	blocks, widths, n := c.ltx.encoder, c.Widths, c.Blocks
 	if network == "decoder" {
@@ -149,8 +150,8 @@ func (c *Config) StageBlocks(network string) []int {
 }
 
 // readStages reads the widths, blocks and latent channels of networks whose stages have
-// equally many residual blocks. down and up make the names of a stage's block in the
-// encoder and the decoder; weight ends the names of convolutions, of rank axes.
+// equally many residual blocks. down and up format the names of a stage's block in the
+// encoder and the decoder; weight ends the names of convolutions, which have rank axes.
 func (c *Config) readStages(t tensors, down, up, weight string, rank int) (err error) {
 	down, up = "encoder."+down+".conv1"+weight, "decoder."+up+".conv1"+weight
 	if c.Lacks != "encoder" {
@@ -170,8 +171,8 @@ func (c *Config) readStages(t tensors, down, up, weight string, rank int) (err e
 	return err
 }
 
-// latentOf reads the channels of a latent from the convolution that a decoder begins
-// with, or from that which makes an encoder's moments.
+// latentOf reads the latent's channels from the decoder's first convolution, or from the
+// one that makes an encoder's moments.
 func (c *Config) latentOf(t tensors, in, moments string, rank int) (int, error) {
 	if c.Lacks != "decoder" {
 		return t.dim(in, 1, rank)
@@ -180,13 +181,12 @@ func (c *Config) latentOf(t tensors, in, moments string, rank int) (int, error) 
 	return n / 2, err
 }
 
-// scaleBy has a pipeline's latents be the model's own times a factor.
+// scaleBy makes a pipeline's latents the model's own times a factor.
 func (c *Config) scaleBy(factor float64) {
 	c.Mean, c.Scale = make([]float64, c.Latent), slices.Repeat([]float64{factor}, c.Latent)
 }
 
-// standardise has a pipeline's latents be the model's own, less the means and over the
-// deviations of channels.
+// standardise makes a pipeline's latents (the model's own - mean) / std, per channel.
 func (c *Config) standardise(mean, std []float64) {
 	c.Mean, c.Scale = slices.Clone(mean), make([]float64, len(std))
 	for i, s := range std {
@@ -194,7 +194,7 @@ func (c *Config) standardise(mean, std []float64) {
 	}
 }
 
-// check refuses what the layers of families of three or four stages can't be built for.
+// check refuses sizes that the layers of families with three or four stages cannot have.
 func (c *Config) check(file string) error {
 	if err := c.checkSizes(file); err != nil {
 		return err
@@ -202,7 +202,7 @@ func (c *Config) check(file string) error {
 	return c.checkStages(file)
 }
 
-// checkSizes refuses sizes that the layers of any family can't be built for.
+// checkSizes refuses sizes that the layers of no family can have.
 func (c *Config) checkSizes(file string) error {
 	if c.Blocks < 1 || c.Latent < 1 {
 		return fmt.Errorf("vae: %s: found %d residual blocks a stage and %d latent channels, expected at least one", file, c.Blocks, c.Latent)
@@ -216,7 +216,7 @@ func (c *Config) checkSizes(file string) error {
 	return nil
 }
 
-// checkGroups refuses stages whose channels no group norm divides.
+// checkGroups refuses stages whose channels the groups do not divide.
 func (c *Config) checkGroups(file string) error {
 	for _, w := range slices.Concat(c.Widths, c.Decoder) {
 		if w%c.Groups != 0 {
@@ -226,10 +226,10 @@ func (c *Config) checkGroups(file string) error {
 	return nil
 }
 
-// mostNormed are the channels that a group norm can have.
+// mostNormed is the largest number of channels of a group norm.
 const mostNormed = 1024
 
-// checkNormed refuses stages whose group norms can't be computed.
+// checkNormed refuses stages whose group norms cannot be computed.
 func (c *Config) checkNormed(file string) error {
 	if w := slices.Max(append(slices.Concat(c.Widths, c.Decoder), 0)); w > mostNormed {
 		return fmt.Errorf("vae: %s: found a stage of %d channels, expected at most %d", file, w, mostNormed)
@@ -237,7 +237,7 @@ func (c *Config) checkNormed(file string) error {
 	return nil
 }
 
-// checkStages refuses other stages than those.
+// checkStages refuses an unexpected number of stages, or of stages that change time.
 func (c *Config) checkStages(file string) error {
 	if n := max(len(c.Widths), len(c.Decoder)); c.is(kl) && n != 3 && n != 4 {
 		return fmt.Errorf("vae: %s: found %d stages, expected 3 or 4", file, n)
@@ -266,11 +266,11 @@ func (c *Config) checkStages(file string) error {
 	return nil
 }
 
-// network is by what a network's numbers in a row of cells of a frame are scaled to those of a
-// latent, and their means, in even columns and in odd ones: the latent's are
-// (the network's - mean) * scale.
+// network returns scale and mean that convert a network's numbers, in a row of a frame's
+// cells, to a latent's: latent = (network - mean) * scale. Index 0 is for even columns,
+// index 1 for odd ones.
 func (c *Config) network(channel, frame, row int, unscaled bool) (scale, mean [2]float64) {
-	if unscaled != c.pipeline { // they are the latent's; of moments, which there are statistics for half of
+	if unscaled != c.pipeline { // the network's numbers are the latent's; for moments, statistics exist for the means only
 		return [2]float64{1, 1}, mean
 	}
 	if scale, mean = c.scales(channel, frame, row); c.pipeline {
@@ -285,7 +285,7 @@ func (c *Config) network(channel, frame, row int, unscaled bool) (scale, mean [2
 // as FLUX.2's pipelines use them.
 func (c Config) Unpacks() bool { return c.Packed || c.unpacks }
 
-// Grid is the number of pixels of which a clip's height and width are padded to multiples.
+// Grid returns the divisor of a padded clip's height and width, in pixels.
 func (c Config) Grid() int {
 	if c.Packed {
 		return 2 * c.Spatial
@@ -293,8 +293,8 @@ func (c Config) Grid() int {
 	return c.Spatial
 }
 
-// scales are by what a row of cells of a frame of a pipeline's latent is scaled, and their means: of
-// cells in even columns and in odd ones.
+// scales returns the scale and mean of a pipeline's latent in a row of a frame's cells.
+// Index 0 is for even columns, index 1 for odd ones.
 func (c *Config) scales(channel, frame, row int) (scale, mean [2]float64) {
 	if c.Scale == nil {
 		return [2]float64{1, 1}, mean

@@ -9,8 +9,8 @@ import (
 )
 
 // cosmosFamily is the tokenizer of Cosmos 1.0, CV8x8x8: autoencoder_kl_cosmos.py of
-// diffusers. Its middle attends to all frames so far, so that both networks see a clip at
-// once, as the reference does.
+// diffusers. Its middle attends to all earlier frames, so both networks see a whole clip
+// at once, as in the reference.
 var cosmosFamily = family{
 	name:      cosmos,
 	marks:     []string{cosmosKey, cosmosOriginalKey},
@@ -23,7 +23,7 @@ var cosmosFamily = family{
 	ignored:   []string{".wavelets", "._arange", ".patch_size_buffer"},
 	between:   []string{"quant_conv.weight", "quant_conv.bias", "post_quant_conv.weight", "post_quant_conv.bias"},
 
-	tilings:  []Tiling{Feather}, // a norm sees all of a tile, and diffusers makes none
+	tilings:  []Tiling{Feather}, // a norm spans the whole tile, and diffusers does not tile
 	first:    func(int) int { return math.MaxInt },
 	beyond:   mirrored,
 	sigma:    cosmosSigma,
@@ -34,20 +34,21 @@ var cosmosFamily = family{
 	residual: &residual{by: 1.0 / 32, has: diffusersSums},
 }
 
-// cosmosEps is that of every norm, cosmosPatch the frames, rows and columns of a patch.
+// cosmosEps is the eps of every norm, cosmosPatch the frames, rows and columns of a
+// patch.
 const (
 	cosmosEps   = 1e-6
 	cosmosPatch = 4
 )
 
-// newCosmosEncoder is CosmosEncoder3d, and quant_conv.
+// newCosmosEncoder builds CosmosEncoder3d and quant_conv.
 func newCosmosEncoder(l *loader, c Config) *engine.Network {
 	n := c.Channels * cosmosPatch * cosmosPatch * cosmosPatch
 	shape := wgsl.Shape{O: n, I: n, KT: 1, KS: 1}
 	all := engine.Series{
 		&engine.Unshuffle{Name: "encoder.patches", Out: n, Time: cosmosPatch, Space: 1},
 		&engine.Pointwise{Name: "encoder.haar", Out: n, Weights: l.weights.Matrix("encoder.haar", shape, func(o, i int) float32 {
-			return haar(o, i/64, i%4, i/4%4, i/16%4, c.Channels) / 64 // host's patches have columns before rows
+			return haar(o, i/64, i%4, i/4%4, i/16%4, c.Channels) / 64 // the host's patches order columns before rows
 		})},
 		newCosmosPair(l, "encoder.conv_in", n, c.Widths[0]),
 	}
@@ -65,7 +66,7 @@ func newCosmosEncoder(l *loader, c Config) *engine.Network {
 	return &engine.Network{Name: "encoder", Whole: all}
 }
 
-// newCosmosDecoder is post_quant_conv, and CosmosDecoder3d.
+// newCosmosDecoder builds post_quant_conv and CosmosDecoder3d.
 func newCosmosDecoder(l *loader, c Config) *engine.Network {
 	n := c.Channels * cosmosPatch * cosmosPatch * cosmosPatch
 	shape := wgsl.Shape{O: n, I: n, KT: 1, KS: 1}
@@ -92,9 +93,9 @@ func newCosmosDecoder(l *loader, c Config) *engine.Network {
 	return &engine.Network{Name: "decoder", Whole: all}
 }
 
-// haar is the sign with which a pixel of a patch counts in one of its channels of two Haar
-// transforms, 0 where it is of another colour. Each of them has, slowest, whether it is
-// the difference of two frames, rows and columns, then the channels that it is of.
+// haar returns the sign of a patch's pixel in a channel of two Haar transforms, 0 if the
+// channel is of another colour. The channel of each transform is, slowest first:
+// difference of two frames or not, of rows, of columns, then the channel of its input.
 func haar(channel, colour, t, y, x, colours int) float32 {
 	if channel%colours != colour {
 		return 0
@@ -108,7 +109,7 @@ func haar(channel, colour, t, y, x, colours int) float32 {
 	return float32(1 - 2*(minus%2))
 }
 
-// newCosmosPair is CosmosConvProjection3d: a convolution of each frame, then one over
+// newCosmosPair builds CosmosConvProjection3d: a convolution of each frame, then one over
 // time.
 func newCosmosPair(l *loader, name string, cin, cout int) engine.Series {
 	return engine.Series{l.conv(name+".conv_s", cin, cout, engine.Causal{Kernel: 1}, 1), l.timeConv(name+".conv_t", cout, 1, causal(engine.Repeated))}
@@ -120,7 +121,7 @@ type cosmosResnet struct {
 
 	norm1, norm2, conv1, space layer
 	time                       *engine.TimeConv
-	shortcut                   *engine.Pointwise // nil where channels stay
+	shortcut                   *engine.Pointwise // nil if the number of channels stays
 }
 
 func newCosmosResnet(l *loader, name string, cin, cout int) *cosmosResnet {
@@ -136,18 +137,18 @@ func newCosmosResnet(l *loader, name string, cin, cout int) *cosmosResnet {
 	return b
 }
 
-// Forward is the block's output.
+// Forward returns the block's output.
 func (b *cosmosResnet) Forward(g *engine.Graph, x engine.Value) engine.Value {
 	y := x
 	if b.shortcut != nil {
-		y = b.shortcut.Forward(g, x) // first, so that the norm is in place
+		y = b.shortcut.Forward(g, x) // first, so that the norm can overwrite x
 	}
 	h := b.conv1.Forward(g, b.norm1.Forward(g, x))
 	h = b.space.Forward(g, b.norm2.Forward(g, h))
 	return b.time.Add(g, h, y)
 }
 
-// newCosmosBlocks are residual blocks.
+// newCosmosBlocks builds residual blocks.
 func newCosmosBlocks(l *loader, name string, cin, cout, n int) (all engine.Series) {
 	for i := range n {
 		all = append(all, newCosmosResnet(l, fmt.Sprintf("%s.resnets.%d", name, i), cin, cout))
@@ -156,8 +157,8 @@ func newCosmosBlocks(l *loader, name string, cin, cout, n int) (all engine.Serie
 	return all
 }
 
-// newCosmosMid is CosmosMidBlock3d: between two residual blocks attention to a frame's
-// pixels, then to a pixel's frames so far.
+// newCosmosMid builds CosmosMidBlock3d: between two residual blocks, attention over a
+// frame's pixels, then over a pixel's earlier frames.
 func newCosmosMid(l *loader, name string, c int) *marked {
 	attends := func(at string, core layer) *attention {
 		return &attention{
@@ -175,8 +176,8 @@ func newCosmosMid(l *loader, name string, c int) *marked {
 	}}
 }
 
-// cosmosDown is CosmosDownsample3d: pixels, then frames, halved by a convolution plus
-// means, then a product.
+// cosmosDown is CosmosDownsample3d: it halves pixels, then frames, each by a convolution
+// plus means, then applies a pointwise layer.
 type cosmosDown struct {
 	space *engine.Conv
 	time  *engine.TimeConv
@@ -192,7 +193,7 @@ func newCosmosDown(l *loader, name string, c int) *cosmosDown {
 	}
 }
 
-// Forward is x made smaller.
+// Forward returns x at the smaller size.
 func (d *cosmosDown) Forward(g *engine.Graph, x engine.Value) engine.Value {
 	squares := &engine.Unshuffle{Name: d.space.Name + " means", Out: d.c, Time: 1, Space: 2}
 	y := squares.Add(g, x, d.space.Forward(g, x))
@@ -200,8 +201,8 @@ func (d *cosmosDown) Forward(g *engine.Graph, x engine.Value) engine.Value {
 	return d.out.Forward(g, pairs.Add(g, y, d.time.Forward(g, y)))
 }
 
-// cosmosUp is CosmosUpsample3d: frames, then pixels, doubled, plus a convolution of that,
-// then a product.
+// cosmosUp is CosmosUpsample3d: it doubles frames, then pixels, adds a convolution of the
+// result to each, then applies a pointwise layer.
 type cosmosUp struct {
 	time  *engine.TimeConv
 	space *engine.Conv
@@ -221,7 +222,7 @@ func newCosmosUp(l *loader, name string, c int) *cosmosUp {
 	return u
 }
 
-// Forward is x made larger.
+// Forward returns x at the larger size.
 func (u *cosmosUp) Forward(g *engine.Graph, x engine.Value) engine.Value {
 	twice := (&engine.Repeat{Name: u.time.Name + " frames", Time: 2, Space: 1}).Forward(g, x)
 	y := engine.AddMeans(g, u.time.Name+" sum", twice, u.time.Forward(g, twice))

@@ -9,7 +9,7 @@ import (
 )
 
 // cosmos is the name of the family of Cosmos 1.0's tokenizer. The keys are tensors that
-// its layouts are told by: diffusers' names and the original ones.
+// identify its layouts: diffusers' names and the original ones.
 const (
 	cosmos                   = "cosmos1"
 	cosmosKey                = "decoder.conv_in.conv_s.weight"
@@ -18,7 +18,7 @@ const (
 	cosmosOriginalEncoderKey = "encoder.conv_in.0.conv3d.weight"
 )
 
-// cosmosConfig says which blocks of either network end with a sampler.
+// cosmosConfig lists which blocks of each network end with a sampler.
 type cosmosConfig struct{ down, up []bool }
 
 // publishedCosmos is the configuration of Cosmos-1.0-Tokenizer-CV8x8x8.
@@ -28,7 +28,7 @@ var publishedCosmos = Config{
 	Frames: cosmosFrames, Sigma: cosmosSigma, cosmos: cosmosConfig{down: []bool{true, false, false}, up: []bool{false, true, false}},
 }
 
-// isCosmos tells a file of those layouts.
+// isCosmos recognises a file of those layouts.
 func isCosmos(f format.File) bool {
 	return hasTensor(f, cosmosKey, cosmosEncoderKey, cosmosOriginalKey, cosmosOriginalEncoderKey)
 }
@@ -37,7 +37,7 @@ func isCosmos(f format.File) bool {
 // names.
 func configureCosmos(f format.File) (Config, tensors, error) {
 	c := Config{Model: "Cosmos 1.0", Layout: "diffusers", Groups: 1, Channels: 3, Patch: cosmosPatch, Quant: true, Lacks: lacking(f)}
-	t := tensors{file: f, name: func(name string) string { return name }, flat: "attentions.0.to_"} // those are [c, c, 1, 1, 1]
+	t := tensors{file: f, name: func(name string) string { return name }, flat: "attentions.0.to_"} // these are [c, c, 1, 1, 1]
 	if !hasTensor(f, cosmosKey, cosmosEncoderKey) {
 		c.Layout, t.name = "original", cosmosOriginal
 	}
@@ -80,7 +80,7 @@ func configureCosmos(f format.File) (Config, tensors, error) {
 	return c, t, c.checkSizes(f.Name())
 }
 
-// cosmosBlocks reads a network's widths, and which blocks end with a sampler.
+// cosmosBlocks reads a network's widths and the blocks that end with a sampler.
 func cosmosBlocks(t tensors, start, format, sampler string, widths *[]int, samplers *[]bool) error {
 	w, err := t.dim(start+"conv_s.weight", 0, 5)
 	if err != nil {
@@ -101,7 +101,7 @@ func cosmosBlocks(t tensors, start, format, sampler string, widths *[]int, sampl
 	return nil
 }
 
-// cosmosSamplers are the samplers of a network, each of which changes time, too.
+// cosmosSamplers counts the samplers of a network; each also changes time.
 func cosmosSamplers(blocks []bool) (times []bool, n int) {
 	times = []bool{}
 	for _, sampler := range blocks {
@@ -120,8 +120,8 @@ var cosmosParts = [][]string{
 		".upsamplers.0.conv1.", ".upsample.conv1.conv3d.", ".upsamplers.0.conv2.", ".upsample.conv2.conv3d.", ".upsamplers.0.conv3.", ".upsample.conv3.conv3d."},
 }
 
-// cosmosOriginal is the original name of a tensor. There the decoder's three levels are
-// numbered from the last.
+// cosmosOriginal returns the original name of a tensor. The original numbers the
+// decoder's three levels from the last.
 func cosmosOriginal(name string) string {
 	if conv, rest, ok := strings.Cut(name, "quant_conv."); ok {
 		return conv + "quant_conv.conv3d." + rest

@@ -1,14 +1,14 @@
 package vae
 
-// cosmosFrames is how many latent frames there are statistics of, those of a clip of 121
-// frames, and cosmosSigma the deviation that the diffusion model has.
+// cosmosFrames is the number of latent frames with statistics, those of a clip of 121
+// frames. cosmosSigma is the deviation of the diffusion model's latents.
 const (
 	cosmosFrames = 16
 	cosmosSigma  = 0.5
 )
 
-// latents_mean and latents_std of vae/config.json: of each channel the numbers of its latent
-// frames.
+// latents_mean and latents_std of vae/config.json: for each channel, the numbers of its
+// latent frames.
 var (
 	cosmosMean = []float64{
 		0.11362758, -0.0171717, 0.03071163, 0.02046862, 0.01931456, 0.02138567, 0.01999342, 0.02189187, 0.02011935, 0.01872694, 0.02168613, 0.02207148, 0.01986941, 0.01770413, 0.02067643, 0.02028245,

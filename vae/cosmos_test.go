@@ -13,14 +13,14 @@ import (
 	"tessera/tiling"
 )
 
-// The published size has the published number of tensors and parameters, and is what
+// The published size has the published number of tensors and parameters, and equals what
 // Published plans for.
 func TestPublishedCosmos(t *testing.T) {
 	testPublished(t, cosmos, synthetic.Cosmos(synthetic.CosmosConfig{}), 310, 105_653_696, "attentions.0.to_")
 }
 
-// Names of diffusers and the original ones, whole and by halves, are one model, which
-// decodes and encodes to the same bits. Buffers beside the weights are passed over.
+// diffusers' names and the original ones, in whole files and halves, are one model, which
+// decodes and encodes to the same bits. Buffers beside the weights are ignored.
 func TestNamesOfCosmos(t *testing.T) {
 	for name, want := range map[string]string{
 		"encoder.conv_in.conv_t.bias":                          "encoder.conv_in.1.conv3d.bias",
@@ -49,8 +49,9 @@ func TestNamesOfCosmos(t *testing.T) {
 	require.Equal(t, cosmos, c.Family)
 }
 
-// A pipeline's latents are (mu - mean) * 0.5 / deviation, by numbers of each channel and
-// latent frame; from the 16th on, by those of the 16th. There are no variances.
+// A pipeline's latents are (mu - mean) * 0.5 / deviation, with numbers for each channel
+// and latent frame; from the 16th frame on, with those of the 16th. There are no
+// variances.
 func TestStatisticsOfCosmos(t *testing.T) {
 	c := publishedCosmos
 	cosmosFamily.complete(&c)
@@ -60,7 +61,7 @@ func TestStatisticsOfCosmos(t *testing.T) {
 	}
 	for _, at := range []struct {
 		channel, frame int
-		mean, std      float64 // of diffusers
+		mean, std      float64 // diffusers' numbers
 	}{{0, 0, 0.11362758, 0.56700271}, {0, 1, -0.0171717, 0.65488982}, {1, 0, 0.19125476, 0.85245121}, {15, 15, -0.03885176, 0.64914775}, {15, 40, -0.03885176, 0.64914775}} {
 		scale, mean := c.network(at.channel, at.frame, 0, false)
 		assert.InDelta(t, at.mean, mean[0], 1e-12)
@@ -78,15 +79,15 @@ func TestStatisticsOfCosmos(t *testing.T) {
 	require.ErrorContains(t, err, "produces latents, not distributions")
 }
 
-// The transform of a patch is two of 2x2x2 blocks, one after the other, whose inverse has
-// the same signs.
+// The transform of a patch is two transforms of 2x2x2 blocks, one after another; the
+// inverse has the same signs.
 func TestHaar(t *testing.T) {
 	const colours = 2
 	patch := make([]float64, colours*64) // [colour, t, y, x]
 	for i := range patch {
 		patch[i] = math.Sin(float64(3 * i * i))
 	}
-	// transformed halves the side of cubes of c channels, [c, t, y, x].
+	// transformed transforms cubes of c channels, [c, t, y, x], which halves their side.
 	transformed := func(x []float64, c, side int) []float64 {
 		half := side / 2
 		var out []float64
@@ -126,8 +127,8 @@ func TestHaar(t *testing.T) {
 	assert.InDeltaSlice(t, patch, back, 1e-12)
 }
 
-// A clip goes through at once, with --chunk too; unfolded, in bands of rows and with
-// weights on the host it is the same. Of its tiles only feathered ones can be blended.
+// A clip is processed at once, also with --chunk; unfolded, in bands of rows and with
+// weights on the host the result is the same. Only feathered tiles are supported.
 func TestCosmosAtOnce(t *testing.T) {
 	m := open(t, gputest.Open(t), cosmosCheckpoint(t), F32)
 	z, clip := noiseLatent5(3, 5, 4), noiseClip(17, 40, 32)
@@ -168,7 +169,7 @@ func TestCosmosAtOnce(t *testing.T) {
 	}
 }
 
-// Files that are not what their names say are refused with what was found.
+// Files whose tensors contradict their names are refused with what was found.
 func TestUnfitCosmos(t *testing.T) {
 	testUnfit(t, cosmosCheckpoint(t), []unfit{
 		{"encoder.conv_in.conv_s.weight", []int{16, 24, 1, 3, 3}, "encoder.conv_in.conv_s.weight is [16 24 1 3 3], expected [16 192 1 3 3]"},

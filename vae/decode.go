@@ -12,8 +12,8 @@ import (
 // DecodeOptions choose a decode's output.
 type DecodeOptions struct {
 	Options
-	RGBA8   bool // 8-bit frames, with the model's alpha or opaque; else floats
-	Preview bool // Watch.Preview is to see the tiles
+	RGBA8   bool // 8-bit frames, with the model's alpha or opaque; otherwise floats
+	Preview bool // call Watch.Preview with the tiles
 	// Frames, Height and Width trim the clip to its size before it was padded for
 	// encoding, in frames and pixels; 0 keeps everything.
 	Frames, Height, Width int
@@ -23,15 +23,15 @@ type DecodeOptions struct {
 type Frame struct {
 	Index         int // from 0
 	Height, Width int
-	Pixels        []float32 // [H, W, Config.Channels], -1 black to 1 white; nil where RGBA8 was asked for
-	RGBA          []byte    // [H, W, 4], where RGBA8 was asked for
+	Pixels        []float32 // [H, W, Config.Channels], -1 black to 1 white; nil with RGBA8
+	RGBA          []byte    // [H, W, 4], with RGBA8
 }
 
 // DecodePlan is a plan for decoding a latent. It can run any number of times.
 type DecodePlan struct {
 	*Plan
 	model  *Model
-	config Config // as DecodeOptions.As has it
+	config Config // with DecodeOptions.As applied
 	in     [3]int // frames, height and width of the latent
 	o      DecodeOptions
 	job    func(m *Model) *engine.Job
@@ -117,15 +117,15 @@ func (p *DecodePlan) check(z Latent) error {
 	return nil
 }
 
-// unfinished is a frame that is put together of bands.
+// unfinished is a frame assembled from bands.
 type unfinished struct {
 	Frame
 	c     int  // channels of a pixel
-	clamp bool // floats to [-1, 1]
-	rgba  bool // made of floats
+	clamp bool // limit floats to [-1, 1]
+	rgba  bool // converted from floats
 }
 
-// frame is where the plan's frames are put together.
+// frame returns an empty frame for the plan's output.
 func (p *DecodePlan) frame() *unfinished {
 	m := p.model
 	f := &unfinished{
@@ -140,7 +140,7 @@ func (p *DecodePlan) frame() *unfinished {
 	return f
 }
 
-// take puts a band where it belongs.
+// take copies a band to its place.
 func (f *unfinished) take(b runner.Band) {
 	f.Index = b.Frame
 	if b.RGBA != nil {

@@ -10,21 +10,21 @@ import (
 	"tessera/wgsl"
 )
 
-// Clip is a video to encode. Tiles read its frames several times.
+// Clip is a video to encode. Each tile may read its frames again.
 type Clip interface {
 	Frames() int
 	Size() (height, width int)
-	// Channels of a pixel: those of Config.
+	// Channels returns the channels of a pixel, those of Config.
 	Channels() int
-	// ReadFrame fills dst, [H, W, Channels] in [-1, 1].
+	// ReadFrame fills dst, [H, W, Channels] in [-1, 1], with frame t.
 	ReadFrame(t int, dst []float32) error
 }
 
 // EncodeOptions choose an encode's output.
 type EncodeOptions struct {
 	Options
-	Moments bool   // mean and log-variance, unscaled, in place of a latent
-	Sample  bool   // draw from the distribution; else its mean
+	Moments bool   // mean and log-variance, unscaled, instead of a latent
+	Sample  bool   // draw from the distribution; otherwise use its mean
 	Seed    uint64 // of Sample
 }
 
@@ -39,7 +39,7 @@ type LatentFrame struct {
 type EncodePlan struct {
 	*Plan
 	model  *Model
-	config Config // as EncodeOptions.As has it
+	config Config // with EncodeOptions.As applied
 	in     [3]int // frames, height and width of the clip
 	o      EncodeOptions
 	job    func(m *Model) *engine.Job
@@ -129,7 +129,7 @@ func (m *Model) Encode(ctx context.Context, clip Clip, o EncodeOptions) (Latent,
 	return p.Collect(ctx, clip, Watch{})
 }
 
-// Collect gathers what Run yields.
+// Collect runs the plan and returns the frames as one latent.
 func (p *EncodePlan) Collect(ctx context.Context, clip Clip, w Watch) (Latent, error) {
 	z := Latent{Channels: p.channels(), Frames: p.Frames, Height: p.Tiles.Out.H, Width: p.Tiles.Out.W}
 	cells := z.Height * z.Width
@@ -145,7 +145,7 @@ func (p *EncodePlan) Collect(ctx context.Context, clip Clip, w Watch) (Latent, e
 	return z, nil
 }
 
-// channels of what comes out.
+// channels returns the output's channels.
 func (p *EncodePlan) channels() int {
 	if p.o.Moments {
 		return 2 * p.model.Config.Latent
@@ -180,7 +180,7 @@ func (p *EncodePlan) Run(ctx context.Context, clip Clip, w Watch) iter.Seq2[Late
 	}
 }
 
-// pixels are what the plan is fed with.
+// pixels returns the plan's input.
 func (p *EncodePlan) pixels(clip Clip) *pixels {
 	in := newPixels(clip, p.model)
 	if p.o.Independent {
@@ -204,7 +204,7 @@ func (p *EncodePlan) check(clip Clip) error {
 	return nil
 }
 
-// take puts a band where it belongs, in the pipeline's scale.
+// take copies a band to its place, in the pipeline's scale.
 func (p *EncodePlan) take(f *LatentFrame, b runner.Band) {
 	f.Index = b.Frame
 	pad := wgsl.Pad4(f.Channels)

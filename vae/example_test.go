@@ -19,8 +19,8 @@ import (
 	"tessera/vae"
 )
 
-// checkpoint stands for a published file: SeedVR2's layout, few channels,
-// random weights.
+// checkpoint writes a file that stands for a published one: SeedVR2's layout, few
+// channels, random weights.
 func checkpoint() (path string, remove func()) {
 	dir, err := os.MkdirTemp("", "tessera-example-*")
 	if err != nil {
@@ -33,8 +33,8 @@ func checkpoint() (path string, remove func()) {
 	return path, func() { os.RemoveAll(dir) }
 }
 
-// Planning takes no device: what a decode needs on an adapter is known from the
-// checkpoint's header.
+// Plan a decode without a device: the checkpoint's header determines what it needs on an
+// adapter.
 func ExampleInspect() {
 	path, remove := checkpoint()
 	defer remove()
@@ -45,9 +45,9 @@ func ExampleInspect() {
 	}
 	defer model.Close()
 
-	// 21 latent frames of 90 x 160 cells are 81 frames of 720p. Tiles may become
-	// smaller than asked for, so that they fit the adapter and the budget; here without
-	// the machine's memory, of which not everyone has as much.
+	// 21 latent frames of 90 x 160 cells are 81 frames of 720p. Tiles may become smaller
+	// than requested to fit the adapter and the budget; here without the machine's
+	// memory, which differs between machines.
 	plan, err := model.PlanDecode(context.Background(), 21, 90, 160, vae.DecodeOptions{RGBA8: true, Options: vae.Options{
 		Tile: tiling.Choice{Tile: tiling.Square(512)}, Overlap: tiling.Square(64), Shrink: true, Budget: 1 << 30, Offload: vae.OffloadOff,
 	}})
@@ -66,12 +66,12 @@ func ExampleInspect() {
 	// 999.9 MiB on the device, 1.11 GiB outside
 }
 
-// The examples below need a device, so they have no Output: a machine without
-// one builds them only. TestExamples runs them where there is one and holds
-// what they print, which is the same on every device.
+// The examples below need a device, so they have no Output: without a device they are
+// only built. TestExamples runs them on a device and checks what they print, which is the
+// same on every device.
 
-// Frames come in order, each as soon as it is done, so that a clip need not fit
-// in memory.
+// Decode a latent. Frames come in order, each as soon as it is done, so a clip need not
+// fit in memory.
 func ExampleModel_Decode() {
 	path, remove := checkpoint()
 	defer remove()
@@ -109,8 +109,8 @@ func (f fade) ReadFrame(t int, dst []float32) error {
 	return nil
 }
 
-// A clip of any length and size is padded to what the model takes. Decoding with
-// Frames, Height and Width set undoes that.
+// Encode a clip of any length and size; it is padded to what the model needs. Decoding
+// with Frames, Height and Width set undoes that.
 func ExampleModel_Encode() {
 	path, remove := checkpoint()
 	defer remove()
@@ -148,7 +148,7 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// printed is what f prints.
+// printed returns what f prints.
 func printed(t *testing.T, f func()) string {
 	out, err := os.Create(filepath.Join(t.TempDir(), "out"))
 	require.NoError(t, err)

@@ -2,9 +2,9 @@
 
 package vae
 
-// families are those that Open knows. HunyuanImage 2.1 has tensors that AutoencoderKL is
-// told by, and comes first.
+// families are the families that Open knows. HunyuanImage 2.1 also has the tensors that
+// identify AutoencoderKL, so it comes first.
 var families = append(usual, &hunyuanFamily, &hunyuan15Family, &hunyuanImageFamily, &ltxFamily, &mochiFamily, &cogVideoXFamily, &cosmosFamily, &klFamily, flux2Family(), &taehvFamily, &taesdFamily)
 
-// errNoFamily is the error for a checkpoint of none of them.
+// errNoFamily is the error for a checkpoint of no family.
 var errNoFamily = ErrUnknownModel

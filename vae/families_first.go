@@ -2,9 +2,9 @@
 
 package vae
 
-// families are those of the engine that the page loads first.
+// families are the families of the engine that the page loads first.
 var families = usual
 
-// errNoFamily is the error for a checkpoint of none of them: the page then loads the
-// engine that has all families.
+// errNoFamily is the error for a checkpoint of no family here: the page then loads the
+// engine with all families.
 var errNoFamily = ErrLeftOut

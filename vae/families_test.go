@@ -15,8 +15,8 @@ import (
 	"tessera/tests/synthetic"
 )
 
-// A build with the usual families alone takes each checkpoint as the whole one does, or
-// leaves it to that one.
+// A build with the usual families reads each checkpoint like the full one, or leaves it
+// to that one.
 func TestUsualFamilies(t *testing.T) {
 	all := families
 	t.Cleanup(func() { families, errNoFamily = all, ErrUnknownModel })
@@ -52,11 +52,12 @@ func TestUsualFamilies(t *testing.T) {
 	require.NotErrorIs(t, err, ErrLeftOut, "the whole build has no other to ask")
 }
 
-// layout is a file of a model by other names, or of half of it.
+// layout is a file of a model with other names, or of half of it.
 type layout struct{ path, layout, lacks string }
 
-// testNames has each file recognised as the same model, and decode and encode to the same
-// bits as the first, which is whole. It returns the first one's configuration.
+// testNames checks that each file is recognised as the same model, and decodes and
+// encodes to the same bits as the first, which is whole. It returns the first file's
+// configuration.
 func testNames(t *testing.T, z Latent, clip Clip, files []layout) (first Config) {
 	t.Helper()
 	dev := gputest.Open(t)
@@ -92,8 +93,8 @@ func testNames(t *testing.T, z Latent, clip Clip, files []layout) (first Config)
 	return first
 }
 
-// testStatistics has a latent scaled, by o, to what want says of a mean of the network, and
-// decoded to the same clamped pixels as the network's own numbers.
+// testStatistics checks that o scales a latent as want says of a network's mean, and that
+// it decodes to the same clamped pixels as the network's own numbers.
 func testStatistics(t *testing.T, m *Model, clip Clip, o Options, want func(channel, frame int, mu float64) float64) {
 	t.Helper()
 	unscaled := o
@@ -115,8 +116,7 @@ func testStatistics(t *testing.T, m *Model, clip Clip, o Options, want func(chan
 	closeTo(t, decodeAll(t, m, z, DecodeOptions{Options: o}), pixels, 1e-11, "of scaled latents")
 }
 
-// Stages that a group norm can't be computed of are refused in every family that has such
-// norms.
+// Stages whose group norm cannot be computed are refused in every family with such norms.
 func TestTooWide(t *testing.T) {
 	for path, tensor := range map[string]string{
 		smallCheckpoint(t): "encoder.down_blocks.3.resnets.0.conv1.weight",
@@ -132,7 +132,7 @@ func TestTooWide(t *testing.T) {
 		require.GreaterOrEqual(t, at, 0, tensor)
 		shape := slices.Clone(all[at].Shape)
 		all[at].Data = slices.Repeat(all[at].Data[:len(all[at].Data)/shape[0]], 1056)
-		shape[0] = 1056 // of 32 groups
+		shape[0] = 1056 // 32 groups
 		all[at].Shape = shape
 		wide := filepath.Join(t.TempDir(), filepath.Base(path))
 		require.NoError(t, synthetic.Create(wide, all, meta))

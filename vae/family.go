@@ -13,60 +13,60 @@ import (
 	"tessera/format/quote"
 )
 
-// family is everything that is particular to one kind of VAE. A new one is a
-// file with its value, and its name in families (families.go).
+// family describes one kind of VAE. A new one is a file with its value, and its name in
+// families (families.go).
 type family struct {
 	name      string   // Config.Family
-	marks     []string // tensors that its files are told by, of the decoder
-	encoders  []string // those of the encoder, where there is no decoder
+	marks     []string // decoder tensors that identify its files
+	encoders  []string // encoder tensors, for files without a decoder
 	told      func(f format.File) bool
 	config    func(f format.File) (Config, tensors, error)
-	named     func(c *Config, path string) // what a file's name and folder tell; nil: nothing
-	usable    func(t tensors) error        // refuses weights that make nonsense, unless forced; nil: none are known
-	published *Config                      // of the file that its authors published, its statistics left out
+	named     func(c *Config, path string) // reads what a file's name and folder say; nil: nothing
+	usable    func(t tensors) error        // refuses weights that make nonsense, unless forced; nil: no check
+	published *Config                      // of the authors' published file, without statistics
 	sizes     []*Config                    // of other published files, whose models have other names
 	encoder   func(l *loader, c Config) *engine.Network
 	decoder   func(l *loader, c Config) *engine.Network
-	ignored   []string // beginnings of names of tensors that are no network's, or parts of them that begin with a dot
-	between   []string // tensors of neither network by their names, which stay with either
+	ignored   []string // prefixes of names of unused tensors, or inner parts of their names, which begin with a dot
+	between   []string // tensors that by their names belong to neither network and may stay with either
 
-	tilings       []Tiling                     // that tiles can be put together by, the default first
-	first         func(step int) int           // frames in the first slice of a clip, where the others have step
+	tilings       []Tiling                     // supported ways to combine tiles, the default first
+	first         func(step int) int           // frames in a clip's first slice, if the others have step
 	atOnce        bool                         // the encoder sees all frames of a clip at once
-	temporal      engine.Temporal              // tiles of latent frames in place of slices
-	batch         int                          // latent frames that norms see at once, which are a slice; 0: they see frames by themselves, or all
-	beyond        func(t, frames, all int) int // the frame of a clip that stands for frame t of all that the encoder sees
+	temporal      engine.Temporal              // temporal tiles of latent frames instead of slices
+	batch         int                          // latent frames that norms see at once, which form a slice; 0: norms see each frame separately, or all
+	beyond        func(t, frames, all int) int // returns the frame of a clip that stands for frame t of all that the encoder sees
 	anySize       bool                         // the encoder takes frames that are not a multiple of a cell
 	byPixels      bool                         // diffusers cuts and blends its tiles by pixels, not by patches
-	clamps        bool                         // pixels to [-1, 1], unless the model's own numbers are wanted
-	previews      bool                         // tiles of a decode are pictures by themselves
+	clamps        bool                         // clamp pixels to [-1, 1], except with the model's own numbers
+	previews      bool                         // tiles of a decode are separate pictures
 	comfyUnscaled bool                         // ComfyUI's files hold the model's own numbers
 	comfyFolded   bool                         // ComfyUI's samplers leave frames among the channels
-	caches        []cache                      // of its latents that trainers keep
+	caches        []cache                      // caches of its latents that trainers write
 	means         bool                         // the encoder makes a latent, not a distribution
-	unnormed      bool                         // there are no norms, unless there are groups of them
+	unnormed      bool                         // there are no norms, unless Groups is set
 	even          bool                         // the decoder's stages have as many blocks as the encoder's, not one more
-	groups        bool                         // a latent frame is of Temporal frames, the first one too: an encoder sees the last frame again, and a picture so often
-	unsigned      bool                         // pixels of the networks are from 0 to 1
+	groups        bool                         // every latent frame, the first included, stands for Temporal frames: an encoder repeats the last frame, or a picture, to complete a group
+	unsigned      bool                         // pixels of the networks are in [0, 1]
 	fourier       bool                         // the encoder reads Fourier features of pixels
 	rowsFirst     bool                         // rows of a patch come before its columns, as in PyTorch's pixel_unshuffle
-	saturates     func(c *Config) bool         // the decoder begins with 3*tanh(x/3), which the host does; nil: no
-	residual      *residual                    // where activations are halves; nil: as they are
-	twins         func() []twin                // models that have names and shapes of tensors in common, the most usual first
-	measured      bool                         // means and deviations are tensors of the checkpoint, whatever a config.json lists
-	sigma         float64                      // the scheduler's sigma_data in place of a scaling factor, with statistics for each of the first latent frames; 0: neither
-	classes       []string                     // of diffusers, or of the model's authors, in the config.json beside a checkpoint
+	saturates     func(c *Config) bool         // the decoder begins with 3*tanh(x/3), which the host computes; nil: no
+	residual      *residual                    // used if activations are halves; nil: unchanged
+	twins         func() []twin                // models with equal tensor names and shapes, the most common first
+	measured      bool                         // means and deviations are tensors of the checkpoint, whatever config.json lists
+	sigma         float64                      // the scheduler's sigma_data, which replaces a scaling factor; each of the first latent frames has statistics. 0: no
+	classes       []string                     // class names of diffusers, or of the model's authors, in the config.json beside a checkpoint
 }
 
-// residual makes the sums of residual blocks smaller, for activations of halves, which
-// theirs would leave: tensors that add to the sums are multiplied by a power of two, and
-// group norms that read them have an eps to match. The output stays what it was.
+// residual reduces the sums of residual blocks, which would exceed the range of halves.
+// It multiplies the tensors that add to the sums by a power of two, and adapts the eps of
+// the group norms that read the sums, so the output does not change.
 type residual struct {
 	by  float32
 	has func(tensor string) bool
 }
 
-// of is what a tensor is multiplied by.
+// of returns the factor of a tensor.
 func (r *residual) of(tensor string) float32 {
 	if r == nil || !r.has(tensor) {
 		return 1
@@ -74,7 +74,7 @@ func (r *residual) of(tensor string) float32 {
 	return r.by
 }
 
-// eps is that of a group norm of such sums.
+// eps returns the eps of a group norm that reads such sums.
 func (r *residual) eps(of float32) float32 {
 	if r == nil {
 		return of
@@ -82,9 +82,10 @@ func (r *residual) eps(of float32) float32 {
 	return of * r.by * r.by
 }
 
-// diffusersSums are the tensors that add to the sums of residual blocks, by diffusers'
-// names. Only group norms and linear layers read the sums. A convolution may be wrapped
-// (".conv"), or one of frames and one over time (".conv_s", ".conv_t").
+// diffusersSums selects the tensors that add to the sums of residual blocks, by
+// diffusers' names. Only group norms and linear layers read the sums. A convolution may
+// be wrapped (".conv"), or split into one of frames and one over time (".conv_s",
+// ".conv_t").
 func diffusersSums(name string) bool {
 	layer, bias := strings.CutSuffix(name, ".bias")
 	layer = strings.TrimSuffix(layer, ".weight")
@@ -105,15 +106,14 @@ func diffusersSums(name string) bool {
 // trainer's words for the models that it trains on them, separated by spaces.
 type cache struct{ trainer, model, scale, trains string }
 
-// usual are the families that every build knows. The page's first engine knows no others.
+// usual are the families in every build. The page's first engine has no others.
 var usual = []*family{&seedVR2Family, &wan21Family, &wan22Family, &qwen21Family}
 
-// Usual is the configuration to take a latent with that no model is known for:
-// cells of 8x8 pixels, 4 frames to a latent frame after the first. It has no
-// latent channels.
+// Usual returns the configuration for reading a latent whose model is unknown: cells of
+// 8x8 pixels, and 4 frames per latent frame after the first. It has no latent channels.
 func Usual() Config { return Config{Family: usual[0].name, Spatial: 8, Temporal: 4} }
 
-// Families are the names of those, which Published takes.
+// Families returns the names of all families, which Published accepts.
 func Families() []string {
 	names := make([]string, len(families))
 	for i, f := range families {
@@ -122,11 +122,11 @@ func Families() []string {
 	return names
 }
 
-// complete sets what a family's configurations have in common.
+// complete sets the fields that all configurations of a family share.
 func (f *family) complete(c *Config) {
 	c.Family, c.Tilings, c.Full = f.name, slices.Clone(f.tilings), max(c.Full, f.batch)
 	c.ComfyUIUnscaled, c.ComfyUIFolded = f.comfyUnscaled, f.comfyFolded
-	switch c.Lacks { // lists are empty, not null, to programs that read them
+	switch c.Lacks { // programs that read the lists expect [], not null
 	case "encoder":
 		c.Widths, c.TimeDown = []int{}, []bool{}
 	case "decoder":
@@ -134,7 +134,7 @@ func (f *family) complete(c *Config) {
 	}
 }
 
-// family of a configuration.
+// family returns the family of a configuration.
 func (c *Config) family() *family {
 	for _, f := range families {
 		if f.name == c.Family {
@@ -144,7 +144,7 @@ func (c *Config) family() *family {
 	panic(fmt.Sprintf("vae: configuration of family %q", c.Family))
 }
 
-// Norms tells what the networks' norms are.
+// Norms describes the networks' norms.
 func (c *Config) Norms() string {
 	switch {
 	case c.Groups > 0:
@@ -155,11 +155,11 @@ func (c *Config) Norms() string {
 	return "RMS norm, pixel by pixel"
 }
 
-// Means says that an encoder makes a latent, not a distribution: it has no moments, and
-// nothing to draw from.
+// Means reports whether the encoder makes a latent, not a distribution, so that moments
+// and samples do not exist.
 func (c *Config) Means() bool { return c.family().means }
 
-// decoderBlocks are the residual blocks in a decoder stage.
+// decoderBlocks returns the number of residual blocks in a decoder stage.
 func (c *Config) decoderBlocks() int {
 	if c.family().even {
 		return c.Blocks
@@ -167,11 +167,11 @@ func (c *Config) decoderBlocks() int {
 	return c.Blocks + 1
 }
 
-// is tells whether a family is the configuration's.
+// is reports whether the configuration belongs to a family.
 func (c *Config) is(family string) bool { return c.Family == family }
 
-// recognise tells the family by tensor names, reads the configuration from
-// shapes, and finds the tensors under the layers' names.
+// recognise identifies the family by tensor names, reads the configuration from shapes,
+// and finds the tensors under the layers' names.
 func recognise(f format.File) (*family, Config, tensors, error) {
 	f, q := dequantised(f)
 	f, err := unprefixed(f)
@@ -203,7 +203,7 @@ func recognise(f format.File) (*family, Config, tensors, error) {
 	})
 }
 
-// expected names the models that the families read.
+// expected lists the models of all families.
 func expected() string {
 	var models []string
 	for _, fam := range families {
@@ -212,7 +212,7 @@ func expected() string {
 	return strings.Join(models, ", ") + " or a relative"
 }
 
-// lacking is the network that a file of a family has no tensor of, "" for none.
+// lacking returns the network of which a file has no tensor, "" if it has both.
 func lacking(f format.File) string {
 	encoder, decoder := false, false
 	for _, name := range f.Names() {
@@ -228,7 +228,7 @@ func lacking(f format.File) string {
 	return ""
 }
 
-// Encoding is the way from pixels to a latent.
+// Encoding returns the direction from pixels to a latent.
 func (c Config) Encoding() Direction {
 	f := c.family()
 	out := 2 * c.Latent
@@ -249,7 +249,7 @@ func (c Config) Encoding() Direction {
 	}
 }
 
-// Decoding is the way from a latent to pixels.
+// Decoding returns the direction from a latent to pixels.
 func (c Config) Decoding() Direction {
 	return Direction{
 		Name: "decode", Cycle: c.Cycle, Batch: c.family().batch, Full: c.Full, In: 1, Out: c.Decoded(), InFrames: 1, OutFrames: c.Temporal, InPatch: 1, OutPatch: c.Patch * c.upscale(),

@@ -14,7 +14,7 @@ import (
 	"tessera/tiling"
 )
 
-// unfolded is a checkpoint's model whose layers are as the file has them.
+// unfolded opens a checkpoint as a model whose layers are as in the file.
 func unfolded(t *testing.T, m *Model) *Model {
 	t.Helper()
 	o, err := Open(m.dev, m.file.Name(), Settings{Precision: F32, Kernels: KernelSettings{NoFold: true}})
@@ -23,8 +23,8 @@ func unfolded(t *testing.T, m *Model) *Model {
 	return o
 }
 
-// Upsampling folded into the convolutions behind it gives what the layers give one
-// after the other: clips of any length, in slices of any, of odd sizes, in tiles.
+// Upsampling folded into the following convolutions equals the separate layers: for clips
+// of any length, in slices of any length, of odd sizes, in tiles.
 func TestFoldedIsExact(t *testing.T) {
 	dev := gputest.Open(t)
 	for name, path := range map[string]string{
@@ -62,8 +62,8 @@ func TestFoldedIsExact(t *testing.T) {
 	}
 }
 
-// Weights are folded by the kernel that runs everywhere: what is quicker on an adapter is
-// proven there for what a job's commands have, which these are not.
+// The plain kernel folds weights: faster kernels are verified only for the commands of
+// jobs, which these are not.
 func TestFoldedByThePlainKernel(t *testing.T) {
 	testenv.Long(t)
 	dev := gputest.Open(t)
@@ -78,7 +78,7 @@ func TestFoldedByThePlainKernel(t *testing.T) {
 	require.Equal(t, []string{"pointwise_f32"}, products)
 }
 
-// At the published widths, from a checkpoint of halves: folded weights are f32 there.
+// At the published widths, from a checkpoint of halves: there folded weights are f32.
 func TestFoldedIsExactAtThePublishedSize(t *testing.T) {
 	m := open(t, gputest.Open(t), fullCheckpoint(t), F32)
 	z := Latent{Channels: 16, Frames: 3, Height: 1, Width: 2, Data: noise(16 * 3 * 2)}
@@ -86,9 +86,9 @@ func TestFoldedIsExactAtThePublishedSize(t *testing.T) {
 	closeTo(t, decodeAll(t, m, z, DecodeOptions{}), want, 1e-9, "folded and unfolded")
 }
 
-// An encoder's convolutions whose taps read one frame multiply once; what comes
-// out is the same: clips of every length that differs at its start, in slices of
-// any, in tiles.
+// An encoder's convolution whose taps read one frame multiplies once, with the same
+// result: for clips of every length that differs at its start, in slices of any length,
+// in tiles.
 func TestFoldedTimeIsExact(t *testing.T) {
 	dev := gputest.Open(t)
 	whole, chunks, tiles := Options{}, Options{Chunk: 2}, Options{Tile: tiling.Choice{Tile: tiling.Square(16)}, Overlap: tiling.Square(8)}
@@ -105,8 +105,8 @@ func TestFoldedTimeIsExact(t *testing.T) {
 	}
 }
 
-// An encode to means makes no log-variances; its means are those of the moments,
-// to the bit.
+// An encode to means computes no log-variances; its means equal those of the moments, to
+// the bit.
 func TestMeansAreThoseOfMoments(t *testing.T) {
 	dev := gputest.Open(t)
 	for name, path := range map[string]string{"seedvr2": smallCheckpoint(t), "wan2.1": wan21Checkpoint(t)} {
@@ -129,7 +129,7 @@ func TestMeansAreThoseOfMoments(t *testing.T) {
 	}
 }
 
-// flops of decoding a clip.
+// flops returns the FLOPs of decoding a clip.
 func flops(t *testing.T, m *Model) int64 {
 	t.Helper()
 	p, err := m.PlanDecode(t.Context(), 3, 4, 4, DecodeOptions{})
@@ -144,9 +144,8 @@ func sameFolded(t *testing.T, a, b *Model, frames, h, w int, o DecodeOptions) {
 	closeTo(t, decodeAll(t, a, z, o), want, 1e-9, "folded and unfolded")
 }
 
-// Weights of a clip's first frames and of later ones are others, and so are those of
-// pictures, a tap in place of three; the device has those that a plan reads, as it
-// says, and no more.
+// A clip's first frames and later ones have different weights, and pictures have one tap
+// instead of three. The device has exactly the weights that a plan reads.
 func TestWeightsThatAreRead(t *testing.T) {
 	dev := gputest.Open(t)
 	m := open(t, dev, smallCheckpoint(t), F32)

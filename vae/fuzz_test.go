@@ -17,7 +17,7 @@ import (
 	"tessera/tests/testenv"
 )
 
-// shapes is a file of zeros, by names and shapes alone.
+// shapes is a file of zeros, given by names and shapes alone.
 type shapes struct {
 	names   []string
 	tensors map[string]safetensors.Tensor
@@ -33,12 +33,12 @@ func (s *shapes) Tensor(name string) (safetensors.Tensor, bool) {
 	return t, ok
 }
 
-// nothing has no bytes, so what believes a shape and reads is told.
+// nothing has no bytes, so a reader that trusts a shape gets an error.
 type nothing struct{}
 
 func (nothing) ReadAt([]byte, int64) (int, error) { return 0, io.ErrUnexpectedEOF }
 
-// headed is a file of a header and nothing behind it.
+// headed is a file that ends after its header.
 type headed []byte
 
 func (h headed) ReadAt(b []byte, at int64) (int, error) {
@@ -52,8 +52,8 @@ func (h headed) ReadAt(b []byte, at int64) (int, error) {
 	return n, nil
 }
 
-// header is that of a safetensors file, and how long its data would be; ok is
-// false where no file could be as long.
+// header returns the header of a safetensors file and the length of its data; ok is false
+// if no file can be as long.
 func header(specs []synthetic.Spec) (text []byte, data int64, ok bool) {
 	text = []byte(`{"__metadata__":{"norm_num_groups":"2"}`)
 	for _, s := range specs {
@@ -76,8 +76,8 @@ func header(specs []synthetic.Spec) (text []byte, data int64, ok bool) {
 	return append(text, '}'), data, true
 }
 
-// fromBytes is a file of such a header, of which some bytes are changed, and its
-// size: two say which, one what it becomes.
+// fromBytes returns a file with such a header after some bytes were changed, and its
+// size: two bytes choose the position, one the value.
 func fromBytes(specs []synthetic.Spec, changes []byte) (file headed, size int64, ok bool) {
 	text, data, ok := header(specs)
 	for ; ok && len(changes) >= 3; changes = changes[3:] {
@@ -87,10 +87,9 @@ func fromBytes(specs []synthetic.Spec, changes []byte) (file headed, size int64,
 	return file, int64(len(file)) + data, ok
 }
 
-// FuzzRecognise changes the shapes of every family's files, in every layout:
-// three bytes say which tensor and axis, eight what it becomes. Where there are
-// bytes for it, a header is made of them, and of that some bytes are changed.
-// Whatever they are, the file is refused or taken, in little memory.
+// FuzzRecognise changes the shapes of every family's files, in every layout: three bytes
+// choose tensor and axis, eight the new size. With further bytes it writes a header and
+// changes some of its bytes. The file must be refused or accepted in little memory.
 func FuzzRecognise(f *testing.F) {
 	layouts := [][]synthetic.Spec{synthetic.SeedVR2([]int{4, 4, 4, 4}, 2)}
 	for _, c := range []synthetic.WanConfig{{Dim: 4}, {Nested: true, Dim: 4, Decoder: 8}, {Dim: 4, Channels: 4}, {Dim: 4, Outputs: 12}, {Still: true, Dim: 4, Decoder: 8}} {
@@ -124,7 +123,7 @@ func FuzzRecognise(f *testing.F) {
 		_, err := safetensors.Read(file, size, "a header as it is")
 		require.NoError(f, err)
 		f.Add(byte(i), []byte(nil), []byte(nil))
-		f.Add(byte(i), []byte(nil), []byte{0, 0, '{'}) // as it is
+		f.Add(byte(i), []byte(nil), []byte{0, 0, '{'}) // unchanged
 		for j := range layout {
 			if j%3 > 0 && short {
 				continue
@@ -152,7 +151,7 @@ func FuzzRecognise(f *testing.F) {
 		for _, s := range specs {
 			x, err := safetensors.NewTensor("shapes", s.Name, safetensors.F32, s.Shape, nothing{}, 0)
 			if err != nil {
-				continue // as the formats refuse it
+				continue // the formats refuse it too
 			}
 			file.names = append(file.names, s.Name)
 			file.tensors[s.Name] = x

@@ -15,7 +15,7 @@ import (
 	"tessera/tiling"
 )
 
-// suite is a model and its cases.
+// suite is a model with its cases.
 type suite struct {
 	name  string // "seedvr2/small"
 	path  func(t testing.TB) string
@@ -69,7 +69,7 @@ func suites() []suite {
 	}, taehvSuites()...)
 }
 
-// fromJSON is a file of cases by name.
+// fromJSON reads a file of cases by name.
 func fromJSON(t testing.TB, file, prefix string, cases []golden) []golden {
 	var all map[string]struct{ Data []float64 }
 	data, err := os.ReadFile(goldens + file)
@@ -81,7 +81,7 @@ func fromJSON(t testing.TB, file, prefix string, cases []golden) []golden {
 	return cases
 }
 
-// fromTensors is a file of outputs named after cases.
+// fromTensors reads a file of outputs named after cases.
 func fromTensors(t testing.TB, file string, cases []golden) []golden {
 	f, err := safetensors.Open(goldens + file)
 	require.NoError(t, err)
@@ -99,7 +99,7 @@ func fromTensors(t testing.TB, file string, cases []golden) []golden {
 	return cases
 }
 
-// smallGoldens are SeedVR2's of widths 32, 64, 96, 96 with 4 latent channels.
+// smallGoldens returns SeedVR2's cases with widths 32, 64, 96, 96 and 4 latent channels.
 func smallGoldens(t testing.TB) []golden {
 	return fromJSON(t, "seedvr2_small.json", "seedvr2/", []golden{
 		{name: "encode_T9_moments", key: "input", shape: []int{3, 9, 16, 24}, moments: true},
@@ -113,7 +113,7 @@ func smallGoldens(t testing.TB) []golden {
 	})
 }
 
-// smallWan are Wan's small ones, of frames of h x w pixels.
+// smallWan returns Wan's small cases, with frames of h x w pixels.
 func smallWan(t testing.TB, prefix string, h, w int) []golden {
 	return fromJSON(t, "wan_small.json", prefix, []golden{
 		{name: "encode_T9_mu", key: "input", shape: []int{3, 9, h, w}},
@@ -123,7 +123,7 @@ func smallWan(t testing.TB, prefix string, h, w int) []golden {
 	})
 }
 
-// layeredGoldens are those of Qwen-Image's class with four channels.
+// layeredGoldens returns the cases of Qwen-Image's class with four channels.
 func layeredGoldens(t testing.TB) []golden {
 	return fromTensors(t, "qwen_rgba_small.safetensors", []golden{
 		{name: "decode_4x3x4x5", key: "latent", shape: []int{4, 3, 4, 5}},
@@ -132,7 +132,8 @@ func layeredGoldens(t testing.TB) []golden {
 	})
 }
 
-// upscaleGoldens are those of Wan 2.1 with a decoder that makes 2x2 pixels of one.
+// upscaleGoldens returns the cases of Wan 2.1 with a decoder that makes 2x2 pixels of
+// one.
 func upscaleGoldens(t testing.TB) []golden {
 	return fromTensors(t, "wan21_up2x_small.safetensors", []golden{
 		{name: "decode_4x1x3x4", key: "latent", shape: []int{4, 1, 3, 4}},
@@ -141,7 +142,7 @@ func upscaleGoldens(t testing.TB) []golden {
 	})
 }
 
-// lightGoldens are those of LightVAE's published size.
+// lightGoldens returns the cases of LightVAE's published size.
 func lightGoldens(t testing.TB) []golden {
 	return fromTensors(t, "lightvae21_full.safetensors", []golden{
 		{name: "decode_16x1x4x6", key: "latent", shape: []int{16, 1, 4, 6}},
@@ -150,8 +151,8 @@ func lightGoldens(t testing.TB) []golden {
 	})
 }
 
-// qwen21Goldens are those of Qwen-Image-2.1, of so many latent channels, for pictures of
-// these sizes in cells.
+// qwen21Goldens returns the cases of Qwen-Image-2.1 with c latent channels, for pictures
+// of these sizes in cells.
 func qwen21Goldens(t testing.TB, file string, c int, sizes [][2]int) (all []golden) {
 	for _, s := range sizes {
 		h, w := s[0], s[1]
@@ -162,7 +163,8 @@ func qwen21Goldens(t testing.TB, file string, c int, sizes [][2]int) (all []gold
 	return fromTensors(t, file+".safetensors", all)
 }
 
-// klGoldens are AutoencoderKL's, of latents of c channels and pictures of these sizes.
+// klGoldens returns AutoencoderKL's cases, with latents of c channels and pictures of
+// these sizes.
 func klGoldens(file string, c int, latents, pictures [][2]int) func(t testing.TB) []golden {
 	return func(t testing.TB) []golden {
 		var all []golden
@@ -187,7 +189,7 @@ func klGoldens(file string, c int, latents, pictures [][2]int) func(t testing.TB
 	}
 }
 
-// clampedPipelines clamps what is decoded of pipelines' latents, as Tessera does.
+// clampedPipelines clamps the decodes of pipelines' latents, as Tessera does.
 func clampedPipelines(all []golden) []golden {
 	for _, g := range all {
 		if g.pipeline() && g.half() == "decoder" {
@@ -199,7 +201,7 @@ func clampedPipelines(all []golden) []golden {
 	return all
 }
 
-// flux2Goldens are FLUX.2's by name. Those of its pipelines are packed.
+// flux2Goldens returns FLUX.2's cases by name. Those of its pipelines are packed.
 func flux2Goldens(file string, names ...string) func(t testing.TB) []golden {
 	return func(t testing.TB) []golden {
 		var all []golden
@@ -216,8 +218,8 @@ func flux2Goldens(file string, names ...string) func(t testing.TB) []golden {
 	}
 }
 
-// hunyuanGoldens are HunyuanVideo's of widths 32, 64, 96, 96 with 4 latent channels, in
-// temporal tiles where the reference has them.
+// hunyuanGoldens returns HunyuanVideo's cases with widths 32, 64, 96, 96 and 4 latent
+// channels, in temporal tiles where the reference has them.
 func hunyuanGoldens(t testing.TB) []golden {
 	return fromTensors(t, "hunyuan_small.safetensors", []golden{
 		{name: "decode_4x1x3x4", key: "latent", shape: []int{4, 1, 3, 4}},
@@ -236,7 +238,8 @@ func hunyuanCheckpoint(t testing.TB) string {
 	})
 }
 
-// hunyuan15Goldens are HunyuanVideo 1.5's of widths 8, 16, 32, 64, 64 with 8 latent channels.
+// hunyuan15Goldens returns HunyuanVideo 1.5's cases with widths 8, 16, 32, 64, 64 and 8
+// latent channels.
 func hunyuan15Goldens(t testing.TB) []golden {
 	return fromTensors(t, "hunyuan15_small.safetensors", []golden{
 		{name: "decode_8x1x2x3", key: "latent", shape: []int{8, 1, 2, 3}},
@@ -249,8 +252,8 @@ func hunyuan15Goldens(t testing.TB) []golden {
 	})
 }
 
-// hunyuanImageGoldens are HunyuanImage 2.1's of widths 32, 32, 64, 64, 128, 128 with 8 latent
-// channels.
+// hunyuanImageGoldens returns HunyuanImage 2.1's cases with widths 32, 32, 64, 64, 128,
+// 128 and 8 latent channels.
 func hunyuanImageGoldens(t testing.TB) []golden {
 	return fromTensors(t, "hunyuanimage21_small.safetensors", []golden{
 		{name: "decode_8x1x2x3", key: "latent", shape: []int{8, 1, 2, 3}, independent: true},
@@ -269,8 +272,8 @@ func hunyuan15Checkpoint(t testing.TB) string {
 	})
 }
 
-// cogVideoXGoldens are CogVideoX's of widths 32, 64, 64, 96 with 4 latent channels: clips of
-// one batch and of two, of even and odd numbers of latent frames.
+// cogVideoXGoldens returns CogVideoX's cases with widths 32, 64, 64, 96 and 4 latent
+// channels: clips of one batch and of two, with even and odd numbers of latent frames.
 func cogVideoXGoldens(t testing.TB) []golden {
 	return fromTensors(t, "cogvideox_small.safetensors", []golden{
 		{name: "decode_4x1x3x4", key: "latent", shape: []int{4, 1, 3, 4}},
@@ -298,8 +301,8 @@ func klCheckpoint(name string, c synthetic.KLConfig) func(t testing.TB) string {
 	}
 }
 
-// tinyGoldens are those of tiny autoencoders, of latents of c channels and pictures of
-// these channels and sizes.
+// tinyGoldens returns the cases of tiny autoencoders, with latents of c channels and
+// pictures of these channels and sizes.
 func tinyGoldens(file string, c int, latents [][2]int, pictures [][3]int) func(t testing.TB) []golden {
 	return func(t testing.TB) []golden {
 		var all []golden
@@ -339,7 +342,7 @@ func ltxCheckpoint(name string, c synthetic.LTXConfig) func(t testing.TB) string
 	}
 }
 
-// ltxGoldens are those of a latent picture, a latent clip, a clip and a picture.
+// ltxGoldens returns the cases of a latent picture, a latent clip, a clip and a picture.
 func ltxGoldens(file string, clip [3]int) func(t testing.TB) []golden {
 	return func(t testing.TB) []golden {
 		return fromTensors(t, file+".safetensors", []golden{
@@ -351,7 +354,7 @@ func ltxGoldens(file string, clip [3]int) func(t testing.TB) []golden {
 	}
 }
 
-// mochiSmall is Mochi 1 with few channels, which are in the groups of the published one.
+// mochiSmall is Mochi 1 with few channels, in as many groups as the published one.
 var mochiSmall = synthetic.MochiConfig{Encoder: []int{32, 32, 64, 64}, Decoder: []int{96, 64, 64, 32}, Latent: 5, DType: safetensors.F32}
 
 func mochiCheckpoint(t testing.TB) string {
@@ -385,7 +388,7 @@ func cosmosGoldens(t testing.TB) []golden {
 	})
 }
 
-// fullGoldens are SeedVR2's of the published size.
+// fullGoldens returns SeedVR2's cases of the published size.
 func fullGoldens(t testing.TB) []golden {
 	return fromTensors(t, "seedvr2_full.safetensors", []golden{
 		{name: "decode_16x1x8x8", key: "latent", shape: []int{16, 1, 8, 8}},
@@ -397,7 +400,7 @@ func fullGoldens(t testing.TB) []golden {
 	})
 }
 
-// fullWan are Wan's of the published sizes: a picture of s x s cells, a clip of
+// fullWan returns Wan's cases of the published sizes: a picture of s x s cells, a clip of
 // h x w.
 func fullWan(t testing.TB, file string, c, s, h, w int) []golden {
 	return fromTensors(t, file+".safetensors", []golden{

@@ -22,18 +22,18 @@ import (
 // goldens are outputs of the reference implementation; see tests/goldens.
 const goldens = "../tests/goldens/"
 
-// golden is one case: what goes in by name and shape, and what must come out.
+// golden is one case: the input by name and shape, and the expected output.
 type golden struct {
 	name        string
 	key         string // of the synthetic input
 	shape       []int  // of the input, [C, T, H, W]
-	frames      int    // of the tensor that the input is the start of; 0: as many
-	latents     int    // that the reference makes of a clip, where Tessera makes another of its last frames; 0: as many
-	moments     bool   // an encode gives mean and log-variance, else the mean
+	frames      int    // frames of the tensor whose start is the input; 0: as many as the input
+	latents     int    // latent frames that the reference makes of a clip, if Tessera makes another one of its last frames; 0: as many
+	moments     bool   // an encode gives mean and log-variance, not the mean
 	independent bool
-	unsigned    bool // pixels are from 0 to 1, and what goes in is taken for such
+	unsigned    bool // pixels are from 0 to 1, and so is the input
 	tile        tiling.Options
-	tiling      Tiling // "" is the model's first
+	tiling      Tiling // "" is the model's default
 	want        []float64
 	traces      string // file
 }
@@ -45,7 +45,7 @@ func (g golden) half() string {
 	return "decoder"
 }
 
-// pipeline is whether the latent is a pipeline's.
+// pipeline reports whether the latent has a pipeline's scale.
 func (g golden) pipeline() bool { return strings.HasPrefix(g.name, "pipeline_") }
 
 // floats is a clip in memory, [C, T, H, W].
@@ -66,12 +66,12 @@ func (c floats) ReadFrame(t int, dst []float32) error {
 	return nil
 }
 
-// input is the case's own, in float32.
+// input returns the case's input, in float32.
 func (g golden) input() []float32 {
 	n := g.shape[0] * g.shape[1] * g.shape[2] * g.shape[3]
 	wide := make([]float64, n)
-	// A shorter clip takes the first frames of the longer tensor, whose shape
-	// only matters there.
+	// A shorter clip consists of the first frames of the longer tensor, whose shape
+	// matters only there.
 	long := cmp.Or(g.frames, g.shape[1])
 	if long == g.shape[1] {
 		synthetic.Fill(g.key, wide)
@@ -93,7 +93,7 @@ func (g golden) input() []float32 {
 	return v
 }
 
-// output runs a case and lays the result out as the golden is, [C, T, H, W].
+// output runs a case and returns the result in the golden's order, [C, T, H, W].
 func (g golden) output(t *testing.T, m *Model, o Options) []float32 {
 	t.Helper()
 	o.Unscaled, o.Independent = !g.pipeline(), g.independent
@@ -127,15 +127,15 @@ func (g golden) output(t *testing.T, m *Model, o Options) []float32 {
 	return y
 }
 
-// withoutStatistics has a tiny autoencoder take latents as they are: statistics are of the
-// VAE that it stands for.
+// withoutStatistics makes a tiny autoencoder use latents unchanged: its statistics are of
+// the VAE that it approximates.
 func withoutStatistics(m *Model) {
 	if m.Config.pipeline {
 		m.Config.Mean, m.Config.Scale = nil, nil
 	}
 }
 
-// firstFrames are the numbers of a latent's first n frames.
+// firstFrames returns the numbers of a latent's first n frames.
 func firstFrames(z Latent, n int) (v []float32) {
 	frame := z.Height * z.Width
 	for c := range z.Channels {
@@ -144,13 +144,13 @@ func firstFrames(z Latent, n int) (v []float32) {
 	return v
 }
 
-// decodeAll gathers frames into [C, T, H, W].
+// decodeAll returns all frames as [C, T, H, W].
 func decodeAll(t *testing.T, m *Model, z Latent, o DecodeOptions) []float32 {
 	t.Helper()
 	return decodeWatched(t, m, z, o, Watch{})
 }
 
-// decodeWatched is decodeAll with someone who is told.
+// decodeWatched is decodeAll with callbacks.
 func decodeWatched(t *testing.T, m *Model, z Latent, o DecodeOptions, w Watch) []float32 {
 	t.Helper()
 	p, err := m.PlanDecode(t.Context(), z.Frames, z.Height, z.Width, o)
@@ -171,8 +171,8 @@ func decodeWatched(t *testing.T, m *Model, z Latent, o DecodeOptions, w Watch) [
 	return out
 }
 
-// nmse is the sum of squared differences over that of want; infinite where
-// either has another length or a value that is not finite.
+// nmse returns the sum of squared differences over that of want; infinite if the lengths
+// differ or a value is not finite.
 func nmse[A, B float32 | float64](got []A, want []B) float64 {
 	if len(got) != len(want) || len(want) == 0 {
 		return math.Inf(1)
@@ -189,7 +189,7 @@ func nmse[A, B float32 | float64](got []A, want []B) float64 {
 	return d / s
 }
 
-// closeTo tells where the NMSE of got is above bound, or is not a number.
+// closeTo fails the test if the NMSE of got exceeds bound or is not a number.
 func closeTo[A, B float32 | float64](t testing.TB, got []A, want []B, bound float64, what string) {
 	t.Helper()
 	if e := nmse(got, want); !(e <= bound) {
@@ -207,9 +207,9 @@ func open(t testing.TB, dev *gpu.Device, path string, p Precision) *Model {
 	return m
 }
 
-// halvesInShort are the suites that -short runs in f16: a causal network with group norms,
-// one with root mean squares, and two whose residual stream is scaled. Others have their
-// layers.
+// halvesInShort are the suites that -short runs in f16: a causal network with group
+// norms, one with root mean squares, and two whose residual stream is scaled. The other
+// suites have the layers of these.
 var halvesInShort = []string{"seedvr2/small", "wan2.1/small", "kl/small", "hunyuanvideo/small"}
 
 func TestGoldens(t *testing.T) {
@@ -228,7 +228,7 @@ func TestGoldens(t *testing.T) {
 	}
 }
 
-// Every family has small goldens in both directions, which run in Chromium, too.
+// Every family has small goldens in both directions, which run in Chromium too.
 func TestFamiliesHaveSmallGoldens(t *testing.T) {
 	has := map[string][]string{}
 	for _, s := range suites() {
@@ -248,11 +248,11 @@ func TestFamiliesHaveSmallGoldens(t *testing.T) {
 	}
 }
 
-// chosen leaves out what takes minutes and shows little: of the published sizes in
-// f16 the pictures and tiles, but for GOLDENS=all. And one latent cell of AutoencoderKL
-// with groups of two or three channels, whose norms magnify the rounding of halves (NMSE
-// 3e-5, 1e-3 where sums of residual blocks are as in the original), and HunyuanVideo's
-// clips of 2x3 cells, of which the edges make the most (3e-5; TestHunyuanInHalves).
+// chosen omits slow cases that show little: of the published sizes in f16 the pictures
+// and tiles, unless GOLDENS=all. It also omits one latent cell of AutoencoderKL with
+// groups of two or three channels, whose norms magnify the rounding of halves (NMSE 3e-5,
+// and 1e-3 with the original's sums of residual blocks), and HunyuanVideo's clips of 2x3
+// cells, where the edges dominate (3e-5; TestHunyuanInHalves).
 func chosen(s suite, p Precision, cases []golden) []golden {
 	if p == F16 && s.name == "kl/small" {
 		return slices.DeleteFunc(cases, func(g golden) bool { return g.name == "decode_4x1x1x1" })

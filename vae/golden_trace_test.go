@@ -26,8 +26,8 @@ type traced struct {
 	Val   []float64
 }
 
-// firstLayer names the first module whose output leaves tolerance, where there
-// is a trace of the case.
+// firstLayer names the first module whose output exceeds the tolerance, if there is a
+// trace of the case.
 func firstLayer(t *testing.T, m *Model, p Precision, g golden) string {
 	var cases map[string]map[string][]traced
 	data, err := os.ReadFile(goldens + g.traces)
@@ -53,9 +53,10 @@ func firstLayer(t *testing.T, m *Model, p Precision, g golden) string {
 		if len(at.Shape) == 5 {
 			frames = at.Shape[2]
 		}
-		// What the decoder of a TAEHV drops of the first frames, its reference drops at the end.
+		// The frames that a TAEHV's decoder drops at the start, its reference drops at
+		// the end.
 		dropped := frames - k.T
-		if dropped != 0 && !(m.family.groups && dropped > 0) { // one that the reference runs on the whole clip
+		if dropped != 0 && !(m.family.groups && dropped > 0) { // the reference runs it on the whole clip
 			continue
 		}
 		scale := float64(1)
@@ -80,8 +81,8 @@ func firstLayer(t *testing.T, m *Model, p Precision, g golden) string {
 	return fmt.Sprintf("; all %d outputs of layers that there is a trace of are inside", compared)
 }
 
-// klScaled tells whether a module of AutoencoderKL makes sums of residual blocks, which are
-// smaller in halves.
+// klScaled reports whether a module of AutoencoderKL makes sums of residual blocks, which
+// are smaller in halves.
 func klScaled(module string) bool {
 	return !strings.Contains(module, "quant_conv") && !strings.HasSuffix(module, ".conv_out")
 }
@@ -108,11 +109,11 @@ func (g golden) trace(t *testing.T, m *Model) iter.Seq2[runner.Traced, error] {
 	return runner.Trace(ctx, p.Plan, m.store, &cells{z, &m.Config, true})
 }
 
-// A wrong layer is named, in either direction and by every family's traces: the comparison
-// with the trace is no decoration.
+// A wrong layer is named, in either direction and by every family's traces: the
+// comparison with the trace works.
 func TestFirstWrongLayerIsNamed(t *testing.T) {
 	dev := gputest.Open(t)
-	wrongs := map[string][]struct{ of, tensor, layer string }{ // a case, what becomes zeros, what is named
+	wrongs := map[string][]struct{ of, tensor, layer string }{ // a case, the tensor that becomes zeros, the layer that is named
 		"seedvr2/full": {{"decode_16x3x4x6", "decoder.up_blocks.0.resnets.1.conv1.bias", "decoder.up_blocks.0"}, {"encode_3x1x64x64", "encoder.down_blocks.2.resnets.0.conv2.bias", "encoder.down_blocks.2"}},
 		"wan2.1/full":  {{"decode_16x1x8x8", "decoder.upsamples.4.residual.6.bias", "decoder.upsamples.4"}, {"encode_3x9x32x48", "encoder.downsamples.6.residual.2.bias", "encoder.downsamples.6"}},
 		"wan2.2/full":  {{"decode_48x3x2x3", "decoder.upsamples.1.upsamples.0.residual.2.bias", "decoder.upsamples.1"}, {"encode_3x1x64x64", "encoder.downsamples.2.downsamples.1.residual.6.bias", "encoder.downsamples.2"}},

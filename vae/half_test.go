@@ -17,7 +17,7 @@ import (
 	"tessera/tests/synthetic"
 )
 
-// half is a file without the tensors whose names begin with one of those.
+// half writes a file without the tensors whose names begin with any of the prefixes.
 func half(t *testing.T, from, prefix string, without ...string) string {
 	t.Helper()
 	n := 0
@@ -33,8 +33,8 @@ func half(t *testing.T, from, prefix string, without ...string) string {
 	return path
 }
 
-// halved are checkpoints of all families and layouts, and the names in each of what goes
-// with the encoder and with the decoder alone.
+// halved returns checkpoints of all families and layouts, with the names that belong to
+// the encoder and to the decoder alone.
 func halved(t *testing.T) map[string][3]string {
 	all := map[string][3]string{
 		"seedvr2": {filepath.Join("..", "assets", "tiny-seedvr2.safetensors"), "", ""},
@@ -55,8 +55,8 @@ func halved(t *testing.T) map[string][3]string {
 	return all
 }
 
-// A file with one of the networks alone is recognised by it, in every family and layout,
-// with the other's quantisation or without, behind a prefix too.
+// A file with one of the networks is recognised by it, in every family and layout, with
+// or without the other's quantisation, and behind a prefix.
 func TestHalves(t *testing.T) {
 	for name, c := range halved(t) {
 		t.Run(name, func(t *testing.T) {
@@ -77,7 +77,7 @@ func TestHalves(t *testing.T) {
 					if lacks == "decoder" {
 						want.Upscale = 0
 					}
-					if want.is(ltx) { // whose networks have blocks of their own
+					if want.is(ltx) { // its networks have different blocks
 						want.ltx, want.Blocks = m.Config.ltx, m.Config.Blocks
 					}
 					if lacks == "encoder" {
@@ -104,7 +104,7 @@ func TestHalves(t *testing.T) {
 	}
 }
 
-// A half makes what the whole makes, to the bit.
+// Half a checkpoint gives the whole one's results, to the bit.
 func TestHalvesRun(t *testing.T) {
 	dev := gputest.Open(t)
 	for name, c := range halved(t) {
@@ -126,7 +126,8 @@ func TestHalvesRun(t *testing.T) {
 }
 
 // Pruned decoders of Wan 2.2 are Wan 2.2's with narrower stages: decoders alone, with
-// diffusers' names, as the generator beside a discriminator, with heads of their training.
+// diffusers' names, as the generator beside a discriminator, and with heads from their
+// training.
 func TestPrunedWan22(t *testing.T) {
 	const dim = 20
 	paths := inLayouts(t, synthetic.WanConfig{Nested: true, Dim: dim, Decoder: dim / 2})
@@ -147,7 +148,7 @@ func TestPrunedWan22(t *testing.T) {
 	}
 }
 
-// A file with some of a network is whole to nobody: what is missing is named.
+// A file with part of a network is refused, with the missing tensors.
 func TestHalfANetwork(t *testing.T) {
 	_, err := Inspect(half(t, tiny(t, synthetic.WanConfig{Dim: 8}), "", "encoder.middle.", "encoder.head."), gpu.Info{}, Settings{})
 	require.ErrorIs(t, err, ErrBadModel)

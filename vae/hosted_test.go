@@ -14,8 +14,8 @@ import (
 	"tessera/tiling"
 )
 
-// Pictures whose activations live on the host, and cross in bands, are those of one tile to
-// the bit, in either direction, of bands of one row and of several.
+// Pictures whose activations live on the host, transferred in bands of one row or
+// several, equal one tile's to the bit, in either direction.
 func TestHostedActivations(t *testing.T) {
 	dev := gputest.Open(t)
 	path := smallKL(t, "sdxl.safetensors", synthetic.KLConfig{Quant: true})
@@ -64,7 +64,7 @@ func TestHostedActivations(t *testing.T) {
 		got := decodeAll(t, m, one, DecodeOptions{Options: o})
 		assert.Equal(t, want, got, s.name)
 	}
-	// Tiles have theirs one after another.
+	// Tiles use theirs one after another.
 	m := open(t, dev, path, F32)
 	tiled := pictures
 	tiled.Tile.Tile, tiled.Overlap = tiling.Square(24), tiling.Square(8)

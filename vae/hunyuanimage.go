@@ -8,8 +8,8 @@ import (
 )
 
 // hunyuanImageFamily is the VAE of HunyuanImage 2.1: autoencoder_kl_hunyuanimage.py of
-// diffusers. Blocks and middle are AutoencoderKL's, samplers and ends HunyuanVideo 1.5's
-// for single frames. It is of pictures.
+// diffusers. Blocks and middle are AutoencoderKL's; samplers and ends are HunyuanVideo
+// 1.5's, for single frames. It encodes pictures.
 var hunyuanImageFamily = family{
 	name:      hunyuanImage,
 	marks:     []string{hunyuanImageKey, hunyuanImageDiffusersKey},
@@ -20,7 +20,7 @@ var hunyuanImageFamily = family{
 	encoder:   newHunyuanImageEncoder,
 	decoder:   newHunyuanImageDecoder,
 
-	tilings:       []Tiling{Feather, Diffusers}, // a group norm sees all of a tile
+	tilings:       []Tiling{Feather, Diffusers}, // a group norm spans the whole tile
 	first:         func(step int) int { return step },
 	beyond:        func(t, _, _ int) int { return t },
 	clamps:        true,
@@ -30,7 +30,7 @@ var hunyuanImageFamily = family{
 	classes:       []string{"AutoencoderKLHunyuanImage", "HunyuanVAE2D"},
 }
 
-// newHunyuanImageEncoder is Encoder, of which the first channels are the mean.
+// newHunyuanImageEncoder builds Encoder, whose first output channels are the mean.
 func newHunyuanImageEncoder(l *loader, c Config) *engine.Network {
 	s := &stages{start: &marked{name: "encoder.conv_in", layer: l.conv2d("encoder.conv_in", c.Channels, c.Widths[0], 1)}}
 	for i, w := range c.Widths {
@@ -48,7 +48,8 @@ func newHunyuanImageEncoder(l *loader, c Config) *engine.Network {
 	return &engine.Network{Name: "encoder", Whole: engine.Series{s, newKLMid(l, "encoder.mid", in), end}}
 }
 
-// newHunyuanImageDecoder is Decoder, whose stages are numbered from the smallest frames on.
+// newHunyuanImageDecoder builds Decoder, which numbers stages from the smallest frames
+// on.
 func newHunyuanImageDecoder(l *loader, c Config) *engine.Network {
 	in := c.Decoder[0]
 	start := &hunyuan15Start{l.conv2d("decoder.conv_in", c.Latent, in, 1)}
@@ -66,7 +67,7 @@ func newHunyuanImageDecoder(l *loader, c Config) *engine.Network {
 	return &engine.Network{Name: "decoder", Whole: engine.Series{start, newKLMid(l, "decoder.mid", in), s}}
 }
 
-// newHunyuanImageHead is norm_out, SiLU and conv_out.
+// newHunyuanImageHead builds norm_out, SiLU and conv_out.
 func newHunyuanImageHead(l *loader, name string, cin, cout int) *head {
 	return &head{newKLNorm(l, name+".norm_out", cin, true), l.conv2d(name+".conv_out", cin, cout, 1)}
 }

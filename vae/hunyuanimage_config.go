@@ -8,8 +8,9 @@ import (
 	"tessera/format"
 )
 
-// Tensors that tell the layouts of HunyuanImage 2.1, and the family's name. AutoencoderKL
-// has no upsampler in its stage 0, and its downsamplers keep the channels.
+// Tensors that identify the layouts of HunyuanImage 2.1, and the family's name.
+// AutoencoderKL has no upsampler in its stage 0, and its downsamplers keep the number of
+// channels.
 const (
 	hunyuanImage                    = "hunyuanimage2.1"
 	hunyuanImageKey                 = "decoder.up.0.upsample.conv.weight"
@@ -18,15 +19,15 @@ const (
 	hunyuanImageDiffusersEncoderKey = "encoder.down_blocks.0.conv1.weight"
 )
 
-// publishedHunyuanImage is the configuration of HunyuanImage 2.1's.
+// publishedHunyuanImage is the configuration of HunyuanImage 2.1.
 var publishedHunyuanImage = Config{
 	Model: "HunyuanImage 2.1", Layout: "original", Groups: 32, Spatial: 32, Temporal: 1, Channels: 3, Patch: 1, Blocks: 2, Latent: 64, Independent: true,
 	Widths: []int{128, 256, 512, 512, 1024, 1024}, Decoder: []int{1024, 1024, 512, 512, 256, 128},
 	TimeDown: make([]bool, 5), TimeUp: make([]bool, 5),
 }
 
-// isHunyuanImage tells a file of those layouts: of convolutions of pictures, and samplers
-// that move pixels to channels.
+// isHunyuanImage recognises a file of those layouts: 2D convolutions, and samplers that
+// move pixels to channels.
 func isHunyuanImage(f format.File) bool {
 	for _, name := range []string{hunyuanImageKey, hunyuanImageDiffusersKey, hunyuanImageDiffusersEncoderKey} {
 		if x, ok := f.Tensor(name); ok && len(x.Shape) == 4 {
@@ -46,7 +47,7 @@ func configureHunyuanImage(f format.File) (Config, tensors, error) {
 	t := tensors{file: f, name: func(name string) string { return name }, flat: ".attn_1."} // q, k, v and proj_out are [c, c, 1, 1]
 	if hasTensor(f, hunyuanImageDiffusersEncoderKey, hunyuanImageDiffusersKey) {
 		c.Layout = "diffusers"
-		blocks := t.count("encoder.down_blocks.%d.conv1.weight") // of stage 0, up to its sampler
+		blocks := t.count("encoder.down_blocks.%d.conv1.weight") // blocks of stage 0, before its sampler
 		if c.Lacks == "encoder" {
 			blocks = t.count("decoder.up_blocks.%d.conv1.weight") - 1
 		}
@@ -66,15 +67,15 @@ func configureHunyuanImage(f format.File) (Config, tensors, error) {
 	return c, t, c.divides(f.Name())
 }
 
-// Parts of original names outside of stages, and what diffusers has for them.
+// Parts of original names outside of stages, with diffusers' names for them.
 var hunyuanImageParts = [][]string{
 	{".mid.attn_1.norm.", ".mid_block.attentions.0.norm.", ".mid.attn_1.proj_out.", ".mid_block.attentions.0.proj."},
 	{".mid.block_1.", ".mid_block.resnets.0.", ".mid.block_2.", ".mid_block.resnets.1.", ".mid.attn_1.", ".mid_block.attentions.0.to_"},
 }
 
-// hunyuanImageDiffusers is the name that diffusers gives to a tensor of the original name.
-// It numbers the residual blocks and samplers of a network in one list; encoder stages have
-// so many blocks, decoder stages one more.
+// hunyuanImageDiffusers returns diffusers' name for a tensor of the original name.
+// diffusers numbers a network's residual blocks and samplers in one list; encoder stages
+// have the given number of blocks, decoder stages one more.
 func hunyuanImageDiffusers(name string, blocks int) string {
 	parts := strings.Split(name, ".")
 	if len(parts) < 6 || parts[1] != "down" && parts[1] != "up" {
@@ -90,7 +91,7 @@ func hunyuanImageDiffusers(name string, blocks int) string {
 	at := blocks // the sampler
 	if parts[3] == "block" {
 		at, _ = strconv.Atoi(parts[4])
-		if at >= blocks { // not to be found in place of the sampler
+		if at >= blocks { // so that it does not match the sampler
 			return name
 		}
 		parts = append(parts[:4], parts[5:]...)

@@ -14,15 +14,16 @@ import (
 	"tessera/tiling"
 )
 
-// narrowHunyuanImage is a checkpoint with a channel a group.
+// narrowHunyuanImage returns a checkpoint with one channel per group.
 func narrowHunyuanImage(t testing.TB) string {
 	return hunyuanImageFile(t, synthetic.HunyuanImageConfig{Widths: []int{32, 32, 32, 32, 32, 32}, Latent: 4})
 }
 
-// diffusersImage names a tensor of a file with two blocks a stage.
+// diffusersImage returns diffusers' name for a tensor of a file with two blocks per
+// stage.
 func diffusersImage(name string) string { return hunyuanImageDiffusers(name, 2) }
 
-// The names that diffusers has, of a table of AutoencoderKLHunyuanImage's.
+// diffusers' names, from a table of AutoencoderKLHunyuanImage's.
 func TestDiffusersNamesOfHunyuanImage(t *testing.T) {
 	for name, want := range map[string]string{
 		"encoder.conv_in.weight":              "encoder.conv_in.weight",
@@ -42,7 +43,7 @@ func TestDiffusersNamesOfHunyuanImage(t *testing.T) {
 	}
 }
 
-// Names of diffusers and prefixes decode and encode to the same bits.
+// Files with diffusers' names or prefixes decode and encode to the same bits.
 func TestNamesOfHunyuanImage(t *testing.T) {
 	path := narrowHunyuanImage(t)
 	files := []layout{{path, "original", ""}, {named(t, path, diffusersImage), "diffusers", ""}}
@@ -61,7 +62,7 @@ func TestScaleOfHunyuanImage(t *testing.T) {
 	testStatistics(t, m, noiseClip(1, 32, 64), Options{}, func(_, _ int, mu float64) float64 { return 0.75289 * mu })
 }
 
-// A file of one network does what it can, in either layout, and is not taken for
+// A file of one network runs its direction, in either layout, and is not mistaken for
 // AutoencoderKL's.
 func TestHalvesOfHunyuanImage(t *testing.T) {
 	for _, path := range []string{narrowHunyuanImage(t), named(t, narrowHunyuanImage(t), diffusersImage)} {
@@ -69,7 +70,7 @@ func TestHalvesOfHunyuanImage(t *testing.T) {
 	}
 }
 
-// A half of AutoencoderKL has other samplers, and is taken for what it is.
+// Half an AutoencoderKL has other samplers, and is recognised as such.
 func TestKLIsNotHunyuanImage(t *testing.T) {
 	for _, half := range []string{"encoder.", "decoder."} {
 		path := changed(t, smallKL(t, "kl.safetensors", synthetic.KLConfig{}), func(x *synthetic.Raw) bool { return !strings.HasPrefix(x.Name, half) })
@@ -80,7 +81,7 @@ func TestKLIsNotHunyuanImage(t *testing.T) {
 	}
 }
 
-// Files that are not what their names say are refused with what was found.
+// Files whose tensors contradict their names are refused with what was found.
 func TestUnfitHunyuanImage(t *testing.T) {
 	testUnfit(t, narrowHunyuanImage(t), []unfit{
 		{"decoder.conv_in.weight", []int{32, 4, 9}, "has shape [32 4 9], expected 4 dimensions"},
@@ -92,8 +93,8 @@ func TestUnfitHunyuanImage(t *testing.T) {
 	})
 }
 
-// A picture whose sides are not multiples of 32 is padded, and feathered tiles that hold
-// all of it give what one pass gives.
+// A picture whose sides are not multiples of 32 is padded, and a feathered tile that
+// holds all of it equals one pass.
 func TestHunyuanImageInTiles(t *testing.T) {
 	m := open(t, gputest.Open(t), narrowHunyuanImage(t), F32)
 	clip := noiseClip(1, 70, 50)
@@ -114,8 +115,8 @@ func TestHunyuanImageInTiles(t *testing.T) {
 	require.ErrorContains(t, err, "exact")
 }
 
-// In bands of rows, with activations on the host, and in portions a picture gives what it
-// gives at once.
+// In bands of rows, with activations on the host, and in portions a picture gives the
+// same result as at once.
 func TestHunyuanImageInBands(t *testing.T) {
 	m := open(t, gputest.Open(t), narrowHunyuanImage(t), F32)
 	limit := m.info.Limits.MaxBinding

@@ -19,16 +19,16 @@ var hunyuanFamily = family{
 	decoder:   newHunyuanDecoder,
 	between:   []string{"quant_conv.weight", "quant_conv.bias", "post_quant_conv.weight", "post_quant_conv.bias"},
 
-	tilings:       []Tiling{Feather, Diffusers}, // a group norm sees all of a tile
+	tilings:       []Tiling{Feather, Diffusers}, // a group norm spans the whole tile
 	temporal:      hunyuanTiles,
 	first:         func(step int) int { return 1 + step },
 	beyond:        mirrored,
-	anySize:       true, // a convolution with stride repeats the last row and column
+	anySize:       true, // a strided convolution repeats the last row and column
 	clamps:        true,
 	previews:      true,
 	comfyUnscaled: true,
-	// cache_latents.py leaves the scale to the training, fpack_cache_latents.py and
-	// kandinsky5_cache_latents.py don't.
+	// cache_latents.py leaves scaling to the training; fpack_cache_latents.py and
+	// kandinsky5_cache_latents.py scale.
 	caches: []cache{
 		{"musubi-tuner", "HunyuanVideo", latent.ScaleNone, "hunyuan_video"},
 		{"musubi-tuner", "HunyuanVideo", latent.ScalePipeline, "framepack kandinsky5"},
@@ -37,15 +37,15 @@ var hunyuanFamily = family{
 	residual: &residual{by: 1.0 / 32, has: diffusersSums},
 }
 
-// hunyuanTiles are the temporal tiles: a group norm and the attention see all frames of
-// one (use_framewise_encoding and use_framewise_decoding, tile_sample_min_num_frames and
+// hunyuanTiles are the temporal tiles; a group norm and the attention see all frames of a
+// tile (use_framewise_encoding and use_framewise_decoding, tile_sample_min_num_frames and
 // tile_sample_stride_num_frames).
 var hunyuanTiles = engine.Temporal{Most: 4, Length: 5, Step: 3}
 
-// hunyuanEps is that of every group norm.
+// hunyuanEps is the eps of every group norm.
 const hunyuanEps = 1e-6
 
-// newHunyuanEncoder is HunyuanVideoEncoder3D, and quant_conv.
+// newHunyuanEncoder builds HunyuanVideoEncoder3D and quant_conv.
 func newHunyuanEncoder(l *loader, c Config) *engine.Network {
 	in := c.Widths[0]
 	all := engine.Series{l.hunyuanConv("encoder.conv_in", c.Channels, in, causal(engine.Repeated), 1)}
@@ -66,7 +66,7 @@ func newHunyuanEncoder(l *loader, c Config) *engine.Network {
 	return &engine.Network{Name: "encoder", Whole: &engine.Faded{Name: "encoder.fade", Network: all, Keep: hunyuanTiles.Step, Extent: 1}}
 }
 
-// newHunyuanDecoder is post_quant_conv and HunyuanVideoDecoder3D.
+// newHunyuanDecoder builds post_quant_conv and HunyuanVideoDecoder3D.
 func newHunyuanDecoder(l *loader, c Config) *engine.Network {
 	in := c.Decoder[0]
 	all := engine.Series{
@@ -91,7 +91,7 @@ func newHunyuanDecoder(l *loader, c Config) *engine.Network {
 	return &engine.Network{Name: "decoder", Whole: fade}
 }
 
-// newHunyuanStage is residual blocks.
+// newHunyuanStage builds residual blocks.
 func newHunyuanStage(l *loader, name string, blocks, cin, cout int) layer {
 	var all engine.Series
 	for i := range blocks {
@@ -101,12 +101,12 @@ func newHunyuanStage(l *loader, name string, blocks, cin, cout int) layer {
 	return all
 }
 
-// newHunyuanEnd is what either network ends with.
+// newHunyuanEnd builds the end of either network.
 func newHunyuanEnd(l *loader, name string, cin, cout int) layer {
 	return engine.Series{l.clipNorm(name+".conv_norm_out", cin, hunyuanEps, true), l.hunyuanConv(name+".conv_out", cin, cout, causal(engine.Repeated), 1)}
 }
 
-// newHunyuanResnet is HunyuanVideoResnetBlockCausal3D.
+// newHunyuanResnet builds HunyuanVideoResnetBlockCausal3D.
 func newHunyuanResnet(l *loader, name string, cin, cout int) *resnet {
 	time := causal(engine.Repeated)
 	b := &resnet{
@@ -119,7 +119,7 @@ func newHunyuanResnet(l *loader, name string, cin, cout int) *resnet {
 	return b
 }
 
-// newHunyuanMid is HunyuanVideoMidBlock3D, whose attention sees the frames before, too.
+// newHunyuanMid builds HunyuanVideoMidBlock3D, whose attention also sees earlier frames.
 func newHunyuanMid(l *loader, name string, c int) *midBlock {
 	at := name + ".attentions.0"
 	m := &midBlock{before: newHunyuanResnet(l, name+".resnets.0", c, c), after: newHunyuanResnet(l, name+".resnets.1", c, c)}
@@ -132,23 +132,23 @@ func newHunyuanMid(l *loader, name string, c int) *midBlock {
 	return m
 }
 
-// hunyuanConv is HunyuanVideoCausalConv3d: a convolution that repeats the first frame, and
-// the edges of all.
+// hunyuanConv builds HunyuanVideoCausalConv3d: a convolution that repeats a clip's first
+// frame, and the edges of each frame.
 func (l *loader) hunyuanConv(name string, cin, cout int, time engine.Causal, stride int) *engine.Conv {
 	c := l.conv(name+".conv", cin, cout, time, stride)
 	c.Edges = true
 	return c
 }
 
-// clipNorm is a group norm of all frames together.
+// clipNorm builds a group norm over all frames together.
 func (l *loader) clipNorm(name string, c int, eps float32, silu bool) *engine.GroupNorm {
 	n := l.groupNorm(name, c, eps, silu)
 	n.Clip = true
 	return n
 }
 
-// repeating is what doubles pixels, and with two phases frames but the first, and the
-// convolution behind that as one.
+// repeating builds, as one layer, the doubling of pixels, and with two phases of frames
+// except the first, and the convolution after it.
 func (l *loader) repeating(name string, c, phases int) *engine.Upsample {
 	l.product(name, c, c, 3, 3, 3)
 	return &engine.Upsample{Name: name, Weights: l.weights.Fold("", name, c, phases), Out: c, Phases: phases, Edges: true, Repeats: true}

@@ -19,7 +19,7 @@ var hunyuan15Family = family{
 	encoder:   newHunyuan15Encoder,
 	decoder:   newHunyuan15Decoder,
 
-	tilings:       []Tiling{Exact, Feather, Diffusers}, // it norms pixel by pixel
+	tilings:       []Tiling{Exact, Feather, Diffusers}, // norms act per pixel
 	first:         func(step int) int { return 1 + step },
 	beyond:        mirrored,
 	clamps:        true,
@@ -29,16 +29,16 @@ var hunyuan15Family = family{
 	classes:       []string{"AutoencoderKLHunyuanVideo15", "AutoencoderKLConv3D"},
 }
 
-// hunyuan15Sampler is Downsample and Upsample: a convolution whose blocks of pixels become
-// channels, or the other way round, plus the input's, in means or repeated.
+// hunyuan15Sampler is Downsample and Upsample: a convolution whose blocks of pixels
+// become channels, or the reverse, plus the rearranged input, averaged or repeated.
 type hunyuan15Sampler struct {
 	name string
 	conv *engine.Conv
-	down *engine.SpaceToDepth // one of them is nil
+	down *engine.SpaceToDepth // one is nil
 	up   *engine.DepthToSpace
 }
 
-// Forward is x in the other size.
+// Forward returns x at the other size.
 func (s *hunyuan15Sampler) Forward(g *engine.Graph, x engine.Value) engine.Value {
 	y := s.conv.Forward(g, x)
 	if s.down != nil {
@@ -72,7 +72,7 @@ func (s *hunyuan15Sampler) makes(out, in tiling.Rect) engine.Window {
 	return w
 }
 
-// newHunyuan15Encoder is Encoder, of which the first channels are the mean.
+// newHunyuan15Encoder builds Encoder, whose first output channels are the mean.
 func newHunyuan15Encoder(l *loader, c Config) *engine.Network {
 	o := &outerPart{stem: l.hunyuanConv("encoder.conv_in", c.Channels, c.Widths[0], causal(engine.Repeated), 1)}
 	frames := 1
@@ -102,16 +102,16 @@ func newHunyuan15Encoder(l *loader, c Config) *engine.Network {
 // hunyuan15Moments is norm_out, SiLU and conv_out, plus means of the input's channels.
 type hunyuan15Moments struct{ *head }
 
-// Forward is the network's output.
+// Forward returns the network's output.
 func (m *hunyuan15Moments) Forward(g *engine.Graph, x engine.Value) engine.Value {
 	conv := m.conv
 	n := g.Outputs(conv.Out)
 	means := &engine.SpaceToDepth{Name: conv.Name + " means", Out: n, Time: 1, Side: 1, Means: x.C / conv.Out}
-	skip := means.Forward(g, x) // first, so that the norm is in place
+	skip := means.Forward(g, x) // first, so that the norm can overwrite x
 	return conv.First(n).Add(g, m.norm.Forward(g, x), skip)
 }
 
-// newHunyuan15Decoder is Decoder.
+// newHunyuan15Decoder builds Decoder.
 func newHunyuan15Decoder(l *loader, c Config) *engine.Network {
 	in := c.Decoder[0]
 	start := &hunyuan15Start{l.hunyuanConv("decoder.conv_in", c.Latent, in, causal(engine.Repeated), 1)}
@@ -139,13 +139,13 @@ func newHunyuan15Decoder(l *loader, c Config) *engine.Network {
 // hunyuan15Start is conv_in, plus the latent's channels repeated.
 type hunyuan15Start struct{ conv *engine.Conv }
 
-// Forward is the decoder's first activation.
+// Forward returns the decoder's first activation.
 func (s *hunyuan15Start) Forward(g *engine.Graph, x engine.Value) engine.Value {
 	repeats := &engine.DepthToSpace{Name: s.conv.Name + " repeats", Out: s.conv.Out, Time: 1, Side: 1}
 	return repeats.Add(g, x, s.conv.Forward(g, x))
 }
 
-// newHunyuan15Stage is residual blocks.
+// newHunyuan15Stage builds residual blocks.
 func newHunyuan15Stage(l *loader, name string, blocks, c int) *outerStage {
 	s := &outerStage{names: []string{name}}
 	for i := range blocks {
@@ -154,7 +154,7 @@ func newHunyuan15Stage(l *loader, name string, blocks, c int) *outerStage {
 	return s
 }
 
-// newHunyuan15Resnet is ResnetBlock, whose channels stay.
+// newHunyuan15Resnet builds ResnetBlock with equal numbers of input and output channels.
 func newHunyuan15Resnet(l *loader, name string, c int) *resnet {
 	return &resnet{
 		norm1: l.rmsNorm(name+".norm1", c, 3, true), conv1: l.hunyuanConv(name+".conv1", c, c, causal(engine.Repeated), 1),
@@ -162,13 +162,13 @@ func newHunyuan15Resnet(l *loader, name string, c int) *resnet {
 	}
 }
 
-// newHunyuan15Mid is the middle of either network. Its attention sees the frames before,
-// as the authors' does; ComfyUI's sees those to come, too.
+// newHunyuan15Mid builds the middle of either network. Its attention sees earlier frames,
+// as in the authors' code; ComfyUI's also sees later ones.
 func newHunyuan15Mid(l *loader, name string, c int) *midBlock {
 	at := name + ".attn_1"
 	m := &midBlock{before: newHunyuan15Resnet(l, name+".block_1", c), after: newHunyuan15Resnet(l, name+".block_2", c)}
 	m.attention = &attention{
-		norm: l.rmsNorm(at+".norm", c, 1, false), // tensors.flat leaves one of three
+		norm: l.rmsNorm(at+".norm", c, 1, false), // tensors.flat leaves one of its three ones
 		qkv:  l.queries(at+".qkv", []string{at + ".q", at + ".k", at + ".v"}, c),
 		core: &engine.Attention{Name: at, Out: c, Past: true},
 		out:  l.pointwise(at+".proj_out", c, c, 0),
@@ -176,7 +176,7 @@ func newHunyuan15Mid(l *loader, name string, c int) *midBlock {
 	return m
 }
 
-// newHunyuan15Head is norm_out, SiLU and conv_out.
+// newHunyuan15Head builds norm_out, SiLU and conv_out.
 func newHunyuan15Head(l *loader, name string, cin, cout int) *head {
 	return &head{l.rmsNorm(name+".norm_out", cin, 3, true), l.hunyuanConv(name+".conv_out", cin, cout, causal(engine.Repeated), 1)}
 }

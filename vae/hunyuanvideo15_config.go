@@ -6,7 +6,7 @@ import (
 	"tessera/format"
 )
 
-// Tensors that tell the layouts of HunyuanVideo 1.5, and the family's name.
+// Tensors that identify the layouts of HunyuanVideo 1.5, and the family's name.
 const (
 	hunyuan15                    = "hunyuanvideo1.5"
 	hunyuan15Key                 = "decoder.mid.block_1.norm1.gamma"
@@ -22,7 +22,8 @@ var publishedHunyuan15 = Config{
 	TimeDown: []bool{false, false, true, true}, TimeUp: []bool{true, true, false, false},
 }
 
-// isHunyuan15 tells a file of that layout: of wrapped convolutions, and norms of pixels.
+// isHunyuan15 recognises a file of that layout: wrapped convolutions, and norms per
+// pixel.
 func isHunyuan15(f format.File) bool {
 	for _, half := range []string{"decoder.", "encoder."} {
 		conv, ok := f.Tensor(half + "conv_in.conv.weight")
@@ -59,16 +60,17 @@ func configureHunyuan15(f format.File) (Config, tensors, error) {
 	return c, t, c.divides(f.Name())
 }
 
-// sampledTime reads from a sampler's outputs whether it changes time: of channels that
-// become next, a quarter or an eighth comes from each of 2x2 pixels; or four or eight
-// times as many go to them. A size that is neither is found as the tensors are checked.
+// sampledTime reads from a sampler's output channels whether it changes time. Downwards,
+// a quarter or an eighth of the next channels comes from each of 2x2 pixels; upwards,
+// four or eight times as many channels go to them. The check of the tensors reports any
+// other size.
 func sampledTime(t tensors, times *[]bool, name string, next int, down bool) error {
 	n, err := t.dim(name, 0, 5)
 	*times = append(*times, down && n*8 == next || !down && n == 8*next)
 	return err
 }
 
-// divides refuses widths that can't be moved between pixels and channels.
+// divides refuses widths that cannot be moved between pixels and channels.
 func (c *Config) divides(file string) error {
 	for _, n := range []struct {
 		name   string
@@ -93,14 +95,14 @@ func (c *Config) divides(file string) error {
 	return nil
 }
 
-// hunyuan15Pairs are parts of original names, and what diffusers has for them. Its stages
-// are numbered alike.
+// hunyuan15Pairs are parts of original names, with diffusers' names for them. Both number
+// the stages alike.
 var hunyuan15Pairs = [][]string{
 	{".mid.block_1.", ".mid_block.resnets.0.", ".mid.block_2.", ".mid_block.resnets.1.", ".mid.attn_1.", ".mid_block.attentions.0.", ".down.", ".down_blocks.", ".up.", ".up_blocks."},
 	{".block.", ".resnets.", ".downsample.", ".downsamplers.0.", ".upsample.", ".upsamplers.0.", "attentions.0.q.", "attentions.0.to_q.", "attentions.0.k.", "attentions.0.to_k.", "attentions.0.v.", "attentions.0.to_v."},
 }
 
-// hunyuan15Diffusers is the name that diffusers gives to a tensor of the original name.
+// hunyuan15Diffusers returns diffusers' name for a tensor of the original name.
 func hunyuan15Diffusers(name string) string {
 	for _, pairs := range hunyuan15Pairs {
 		name = renamed(name, pairs)

@@ -8,8 +8,8 @@ import (
 	"tessera/format"
 )
 
-// Tensors that tell HunyuanVideo's layouts: names of diffusers, and of ldm, which others
-// have, too, beside convolutions that are wrapped. And the family's name.
+// Tensors that identify HunyuanVideo's layouts: names of diffusers, and of ldm, which
+// other models share, but not together with wrapped convolutions. And the family's name.
 const (
 	hunyuan              = "hunyuanvideo"
 	hunyuanKey           = "decoder.up_blocks.0.upsamplers.0.conv.conv.bias"
@@ -18,13 +18,13 @@ const (
 	hunyuanLDMEncoderKey = "encoder.down.0.downsample.conv.conv.bias"
 )
 
-// publishedHunyuan is the configuration of HunyuanVideo's.
+// publishedHunyuan is the configuration of HunyuanVideo.
 var publishedHunyuan = Config{
 	Model: "HunyuanVideo", Layout: "diffusers", Groups: 32, Spatial: 8, Temporal: 4, Channels: 3, Patch: 1, Blocks: 2, Latent: 16, Quant: true,
 	Widths: []int{128, 256, 512, 512}, Decoder: []int{512, 512, 256, 128}, TimeDown: []bool{false, true, true}, TimeUp: []bool{false, true, true},
 }
 
-// isHunyuan tells a file of that layout: of wrapped convolutions, and group norms.
+// isHunyuan recognises a file of that layout: wrapped convolutions, and group norms.
 func isHunyuan(f format.File) bool {
 	if isCogVideoX(f) {
 		return false
@@ -61,15 +61,14 @@ func configureHunyuan(f format.File) (Config, tensors, error) {
 	return c, t, c.check(f.Name())
 }
 
-// Parts of diffusers' names, and what ldm has for them.
+// Parts of diffusers' names, with ldm's names for them.
 var hunyuanParts = [][]string{
 	{".mid_block.resnets.0.", ".mid.block_1.", ".mid_block.resnets.1.", ".mid.block_2.", ".mid_block.attentions.0.", ".mid.attn_1.", ".conv_norm_out.", ".norm_out."},
 	{".group_norm.", ".norm.", ".to_q.", ".q.", ".to_k.", ".k.", ".to_v.", ".v.", ".to_out.0.", ".proj_out.", ".conv_shortcut.", ".nin_shortcut."},
 	{".resnets.", ".block.", ".downsamplers.0.", ".downsample.", ".upsamplers.0.", ".upsample."},
 }
 
-// hunyuanLDM is the name that ldm's layout has for a tensor. There decoder stages are
-// numbered from the last.
+// hunyuanLDM returns ldm's name for a tensor. ldm numbers decoder stages from the last.
 func hunyuanLDM(name string) string {
 	for _, pairs := range hunyuanParts {
 		name = renamed(name, pairs)
@@ -77,8 +76,8 @@ func hunyuanLDM(name string) string {
 	return ldmStages(name, 4)
 }
 
-// ldmStages is a tensor's name with ldm's numbers of stages in place of diffusers'. There
-// decoder stages, of which there are so many, are numbered from the last.
+// ldmStages replaces diffusers' numbers of stages in a tensor's name by ldm's, which
+// count the given number of decoder stages from the last.
 func ldmStages(name string, stages int) string {
 	for _, stage := range []string{".down_blocks.", ".up_blocks."} {
 		network, rest, ok := strings.Cut(name, stage)

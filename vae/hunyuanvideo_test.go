@@ -16,7 +16,7 @@ import (
 	"tessera/tiling"
 )
 
-// parameters are those of a table.
+// parameters returns the number of parameters in a table.
 func parameters(all []synthetic.Spec) (sum int) {
 	for _, s := range all {
 		n := 1
@@ -28,17 +28,17 @@ func parameters(all []synthetic.Spec) (sum int) {
 	return sum
 }
 
-// The published sizes have the published numbers of tensors and parameters, and are what
-// Published plans for.
+// The published sizes have the published numbers of tensors and parameters, and equal
+// what Published plans for.
 func TestPublishedHunyuan(t *testing.T) {
 	testPublished(t, hunyuan, synthetic.Hunyuan(synthetic.HunyuanConfig{}), 248, 246_478_803, ".attn_1.")
 	testPublished(t, hunyuan15, synthetic.Hunyuan15(synthetic.Hunyuan15Config{}), 218, 1_260_634_115, ".attn_1.")
 	testPublished(t, hunyuanImage, synthetic.HunyuanImage(synthetic.HunyuanImageConfig{}), 324, 405_575_491, ".attn_1.")
 }
 
-// testPublished compares a file of the published size with the published number of tensors
-// and parameters, and with what Published plans for, which reads tensors whose names hold
-// flat without the ones that end their shapes.
+// testPublished compares a file of the published size with the published number of
+// tensors and parameters, and with what Published plans for. Published omits trailing
+// ones in the shapes of tensors whose names contain flat.
 func testPublished(t *testing.T, family string, all []synthetic.Spec, tensors, count int, flat string) {
 	t.Helper()
 	assert.Len(t, all, tensors)
@@ -59,7 +59,7 @@ func testPublished(t *testing.T, family string, all []synthetic.Spec, tensors, c
 	}
 }
 
-// Names of diffusers and of ldm, and prefixes, decode and encode to the same bits.
+// Files with diffusers' or ldm's names, or prefixes, decode and encode to the same bits.
 func TestNamesOfHunyuan(t *testing.T) {
 	for _, f := range []struct {
 		family, path, layout, other string
@@ -82,7 +82,7 @@ func TestNamesOfHunyuan(t *testing.T) {
 	}
 }
 
-// A file of one network does what it can, in either layout.
+// A file of one network runs its direction, in either layout.
 func TestHalvesOfHunyuan(t *testing.T) {
 	for _, path := range []string{
 		narrowHunyuan(t), named(t, narrowHunyuan(t), hunyuanLDM), narrow15(t), named(t, narrow15(t), hunyuan15Diffusers),
@@ -91,7 +91,7 @@ func TestHalvesOfHunyuan(t *testing.T) {
 	}
 }
 
-// testHalves has each network of a file by itself, which is told as the whole is.
+// testHalves checks each network of a file alone: it is recognised like the whole.
 func testHalves(t *testing.T, path string) {
 	t.Helper()
 	whole, err := Inspect(path, gpu.Info{Limits: gpu.DefaultLimits}, Settings{})
@@ -110,7 +110,7 @@ func testHalves(t *testing.T, path string) {
 	}
 }
 
-// Files that are not what their names say are refused with what was found.
+// Files whose tensors contradict their names are refused with what was found.
 func TestUnfitHunyuan(t *testing.T) {
 	testUnfit(t, narrowHunyuan(t), []unfit{
 		{"decoder.conv_in.conv.weight", []int{32, 4, 27}, "has shape [32 4 27]"},
@@ -125,8 +125,8 @@ func TestUnfitHunyuan(t *testing.T) {
 	})
 }
 
-// A frame that ends within a cell has that cell, in tiles too: of the last one there is
-// less, and a tile that holds all of the frame is the frame.
+// A frame that ends within a cell includes that cell, in tiles too: the last tile is
+// smaller, and a tile that holds the whole frame is the frame.
 func TestHunyuanOfAnySize(t *testing.T) {
 	dev := gputest.Open(t)
 	m := open(t, dev, narrowHunyuan(t), F32)
@@ -144,7 +144,8 @@ func TestHunyuanOfAnySize(t *testing.T) {
 		z, err := p.Collect(context.Background(), clip, Watch{})
 		require.NoError(t, err)
 		require.Equal(t, [2]int{3, 4}, [2]int{z.Height, z.Width})
-		// The first cell is of the first tile alone, whose clip is the frames' corner.
+		// Only the first tile contributes to the first cell; its clip is the frames'
+		// corner.
 		corner := floats{5, 16, 16, nil}
 		for plane := range 15 {
 			for y := range 16 {
@@ -158,7 +159,8 @@ func TestHunyuanOfAnySize(t *testing.T) {
 	}
 }
 
-// Clips in slices and in tiles that see all of it become what they are at once.
+// Clips in slices, and in tiles that see the whole frame, give the same result as at
+// once.
 func TestHunyuan15InSlices(t *testing.T) {
 	dev := gputest.Open(t)
 	m := open(t, dev, narrow15(t), F32)
@@ -176,7 +178,7 @@ func TestHunyuan15InSlices(t *testing.T) {
 		closeTo(t, decodeAll(t, m, z, DecodeOptions{Options: o}), wantVideo, 1e-11, "decoded in slices")
 		closeTo(t, encodeAll(t, m, clip, EncodeOptions{Options: o}), wantLatent, 1e-11, "encoded in slices")
 	}
-	// Later frames are not seen: the first ones of a shorter clip are the same.
+	// Later frames are not seen: a shorter clip gives the same first frames.
 	short := Latent{Channels: 4, Frames: 2, Height: 2, Width: 1}
 	for c := range 4 {
 		short.Data = append(short.Data, z.Data[c*12:][:4]...)
@@ -187,21 +189,21 @@ func TestHunyuan15InSlices(t *testing.T) {
 	}
 }
 
-// narrow15 is a checkpoint of HunyuanVideo 1.5 with few channels.
+// narrow15 returns a checkpoint of HunyuanVideo 1.5 with few channels.
 func narrow15(t testing.TB) string {
 	return made(t, "narrow15.safetensors", func(path string) error {
 		return synthetic.CreateHunyuan15(path, synthetic.Hunyuan15Config{Widths: []int{8, 8, 16, 16, 16}, Latent: 4, DType: safetensors.F32})
 	})
 }
 
-// narrowHunyuan is a checkpoint of HunyuanVideo with a channel a group.
+// narrowHunyuan returns a checkpoint of HunyuanVideo with one channel per group.
 func narrowHunyuan(t testing.TB) string {
 	return made(t, "narrow_hunyuan.safetensors", func(path string) error {
 		return synthetic.CreateHunyuan(path, synthetic.HunyuanConfig{Widths: []int{32, 32, 32, 32}, Latent: 4, DType: safetensors.F32})
 	})
 }
 
-// madeLatent has numbers that differ from cell to cell.
+// madeLatent returns a latent whose numbers differ from cell to cell.
 func madeLatent(c, t, h, w int) Latent {
 	z := Latent{Channels: c, Frames: t, Height: h, Width: w, Data: make([]float32, c*t*h*w)}
 	for i := range z.Data {
@@ -210,7 +212,7 @@ func madeLatent(c, t, h, w int) Latent {
 	return z
 }
 
-// unflattened is a checkpoint whose attention's weights have ones behind them.
+// unflattened writes a checkpoint whose attention weights end in dimensions of 1.
 func unflattened(t *testing.T, path string) string {
 	t.Helper()
 	n := 0
@@ -225,8 +227,8 @@ func unflattened(t *testing.T, path string) string {
 	return path
 }
 
-// Of frames that are larger than the goldens', whose norms magnify the rounding of halves
-// less, f16 is as close to f32 as other families' is to their goldens.
+// For frames larger than the goldens', whose norms magnify the rounding of halves less,
+// f16 is as close to f32 as other families' f16 is to their goldens.
 func TestHunyuanInHalves(t *testing.T) {
 	testenv.Long(t)
 	dev := gputest.Open(t)
@@ -237,8 +239,8 @@ func TestHunyuanInHalves(t *testing.T) {
 	closeTo(t, decodeAll(t, open(t, dev, path, F16), z, o), want, 1e-5, "f16")
 }
 
-// Temporal tiles go with tiles of frames, and those that a budget asks for; each part of
-// the clip is read for two of them.
+// Temporal tiles work with tiles of frames, and with those that a budget requires; each
+// part of the clip is read for two of them.
 func TestHunyuanInTiles(t *testing.T) {
 	m, err := Published("hunyuanvideo", gpu.Info{Limits: gpu.DefaultLimits}, Settings{Precision: F16})
 	require.NoError(t, err)

@@ -17,8 +17,8 @@ import (
 	"tessera/format/file"
 )
 
-// diffusersConfig is what the config.json beside a checkpoint says of its latents, as
-// diffusers writes it.
+// diffusersConfig is the part of a checkpoint's config.json, as diffusers writes it, that
+// is about latents.
 type diffusersConfig struct {
 	Class  string    `json:"_class_name"`
 	Wan    int       `json:"z_dim"`
@@ -29,7 +29,7 @@ type diffusersConfig struct {
 	Shift  *float64  `json:"shift_factor"`
 }
 
-// identified tells more of a checkpoint at path by the config.json beside it, else by its
+// identified identifies a checkpoint at path by the config.json beside it, else by its
 // size and hash.
 func (c *Config) identified(path string, size int64) error {
 	told, err := c.statisticsBeside(path)
@@ -50,10 +50,10 @@ func (c *Config) identified(path string, size int64) error {
 	})
 }
 
-// statisticsBeside takes the statistics in the config.json beside a checkpoint before
-// the published ones. A config.json of another class, or without a class and of other
-// channels, is left alone. Those of a model with the checkpoint's tensors tell that it is
-// that.
+// statisticsBeside uses the statistics in the config.json beside a checkpoint instead of
+// the published ones. It ignores a config.json of another class, or one without a class
+// and with other channels. If the statistics are those of a model with the checkpoint's
+// tensors, they identify that model.
 func (c *Config) statisticsBeside(path string) (told bool, err error) {
 	name := ConfigBeside(path)
 	text, err := file.Text(configBeside(path))
@@ -97,7 +97,8 @@ func (c *Config) statisticsBeside(path string) (told bool, err error) {
 	return true, nil
 }
 
-// unscaled refuses factors of a tiny autoencoder, whose network has a pipeline's numbers.
+// unscaled refuses factors for a tiny autoencoder, whose network has a pipeline's
+// numbers.
 func (d diffusersConfig) unscaled() error {
 	if d.Factor != nil && *d.Factor != 1 {
 		return fmt.Errorf("scaling_factor is %g, expected 1 for a tiny autoencoder: its latents are scaled already", *d.Factor)
@@ -108,7 +109,7 @@ func (d diffusersConfig) unscaled() error {
 	return nil
 }
 
-// statistics are those of a model's latents.
+// statistics returns the mean and scale of a model's latents.
 func (d diffusersConfig) statistics(c *Config) (mean, scale []float64, err error) {
 	f := c.family()
 	n, want := c.Latent, fmt.Sprintf("one for each of %d channels", c.Latent)
@@ -154,12 +155,12 @@ func (d diffusersConfig) statistics(c *Config) (mean, scale []float64, err error
 	return mean, scale, nil
 }
 
-// nearly compares statistics, which some files have with fewer digits.
+// nearly compares statistics, which some files store with fewer digits.
 func nearly(a, b []float64) bool {
 	return slices.EqualFunc(a, b, func(x, y float64) bool { return math.Abs(x-y) <= 1e-6*max(1, math.Abs(y)) })
 }
 
-// IdentifyFile is Identify of the checkpoint at path, and of the files that an index
+// IdentifyFile is Identify for the checkpoint at path, and for the files that an index
 // names.
 func (c *Config) IdentifyFile(path string) error {
 	whole, err := format.ReadContents(path)
@@ -170,15 +171,15 @@ func (c *Config) IdentifyFile(path string) error {
 	return c.Identify(path, whole, whole.Size())
 }
 
-// qwenConfig is whether the config.json beside a file is that of Qwen-Image's VAE.
+// qwenConfig reports whether the config.json beside a file is that of Qwen-Image's VAE.
 func qwenConfig(path string) bool {
 	return strings.Contains(string(configBeside(path)), "AutoencoderKLQwenImage")
 }
 
-// ConfigBeside is where the config.json of a checkpoint lies, which need not be there.
+// ConfigBeside returns the path of a checkpoint's config.json, which need not exist.
 func ConfigBeside(path string) string { return filepath.Join(filepath.Dir(path), "config.json") }
 
-// configBeside is the config.json beside a file, nil for none.
+// configBeside reads the config.json beside a file; nil if there is none.
 func configBeside(path string) []byte {
 	f, _, err := file.Open(ConfigBeside(path))
 	if err != nil {

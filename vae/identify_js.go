@@ -1,6 +1,6 @@
 package vae
 
-// In a browser nothing lies beside a file, and hashing one would read all of it.
+// A browser's file has no neighbours, and hashing it would read all of it.
 
 func qwenConfig(string) bool { return false }
 

@@ -21,8 +21,8 @@ import (
 	"tessera/tests/synthetic"
 )
 
-// The statistics in the config.json beside a checkpoint count before the published
-// ones, if it is of the checkpoint's class.
+// The statistics in the config.json beside a checkpoint replace the published ones, if it
+// is for the checkpoint's class.
 func TestStatisticsBeside(t *testing.T) {
 	list := func(x float64) string {
 		return "[" + strings.Join(slices.Repeat([]string{fmt.Sprint(x)}, 16), ", ") + "]"
@@ -82,9 +82,10 @@ func TestStatisticsBeside(t *testing.T) {
 	}
 }
 
-// So do those of every family's class: of Cosmos 1.0 for each channel and latent frame, over
-// its scheduler's sigma_data; of LTX-2 a factor alone, as means and deviations are tensors.
-// A tiny autoencoder's latents are scaled, so that another factor is refused.
+// This holds for every family's class: Cosmos 1.0 has statistics for each channel and
+// latent frame, divided by its scheduler's sigma_data; LTX-2 has only a factor, because
+// means and deviations are tensors. A tiny autoencoder's latents are already scaled, so
+// another factor is refused.
 func TestStatisticsOfClasses(t *testing.T) {
 	list := func(n int, first float64) string {
 		words := make([]string, n)
@@ -126,7 +127,7 @@ func TestStatisticsOfClasses(t *testing.T) {
 	}
 	for _, c := range []struct {
 		family, class, text string
-		statistics          int // numbers of means, 0: what the file has without
+		statistics          int // number of means, 0: what the file has without config.json
 		want                func(i int) (mean, scale float64)
 		error               string
 	}{
@@ -220,7 +221,8 @@ func TestStatisticsOfClasses(t *testing.T) {
 // Cosmos 3 has Wan 2.2's VAE with its statistics: testdata/cosmos3.json has those of
 // NVIDIA's own code (NVIDIA/cosmos-framework 5eee9ed5,
 // model/generator/tokenizers/wan2pt2_vae_4x16x16.py). Beside a checkpoint they change no
-// bit; rounded to bfloat16, in which that code computes with them, they count.
+// bit; rounded to bfloat16, in which that code computes with them, they replace the
+// published ones.
 func TestCosmos3(t *testing.T) {
 	dev := gputest.Open(t)
 	text, err := os.ReadFile("testdata/cosmos3.json")
@@ -276,7 +278,7 @@ func TestCosmos3(t *testing.T) {
 	}
 }
 
-// bfloats are the nearest numbers in bfloat16.
+// bfloats rounds numbers to bfloat16.
 func bfloats(list []float64) []float64 {
 	out := make([]float64, len(list))
 	for i, v := range list {
@@ -286,7 +288,7 @@ func bfloats(list []float64) []float64 {
 	return out
 }
 
-// Those of AutoencoderKL tell which model it is, but where that is asked for.
+// A config.json of AutoencoderKL identifies the model, unless the user names one.
 func TestKLBeside(t *testing.T) {
 	beside := smallKL(t, "thing.safetensors", synthetic.KLConfig{Quant: true})
 	model := func(as string) Config {
@@ -311,8 +313,8 @@ func TestKLBeside(t *testing.T) {
 	assert.False(t, got.Assumed)
 }
 
-// The config.json beside a file tells which of CogVideoX's models it is, or the scale of
-// another one.
+// The config.json beside a file identifies one of CogVideoX's models, or sets another
+// scale.
 func TestCogVideoXBeside(t *testing.T) {
 	data, err := os.ReadFile(narrowCogVideoX(t))
 	require.NoError(t, err)

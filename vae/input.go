@@ -8,17 +8,17 @@ import (
 	"tessera/wgsl"
 )
 
-// Latent is what lies between an encoder and a decoder: [C, L, h, w].
+// Latent is the output of an encoder and the input of a decoder: [C, L, h, w].
 type Latent = latent.Latent
 
-// cells are what a decoder is fed with: a latent, in the model's own numbers.
+// cells are a decoder's input: a latent, converted to the model's own numbers.
 type cells struct {
 	z        Latent
 	config   *Config
 	unscaled bool // it has them already
 }
 
-// Fill sets the cells `in` of frames t to t+n-1, [n, H, W, C padded].
+// Fill writes the cells `in` of frames t to t+n-1, [n, H, W, C padded].
 func (l *cells) Fill(dst []float32, t, n int, in tiling.Rect) error {
 	z, pad, size := l.z, wgsl.Pad4(l.z.Channels), in.Size()
 	saturates := l.config.family().saturates != nil && l.config.family().saturates(l.config)
@@ -40,21 +40,21 @@ func (l *cells) Fill(dst []float32, t, n int, in tiling.Rect) error {
 	return nil
 }
 
-// pixels are what an encoder is fed with: a clip, beyond its end and edges too.
+// pixels are an encoder's input: a clip, continued beyond its end and edges.
 type pixels struct {
 	clip   Clip
 	h, w   int
 	patch  int
-	padded int // frames
-	across int // of a patch's channels, between columns
+	padded int // number of frames
+	across int // stride of a patch's channels between columns
 	down   int // and between rows
 	inputs int // channels that the network reads
 
 	unsigned bool // see family
-	fourier  bool // the same
-	picture  int  // frames that each frame of the clip is repeated for
+	fourier  bool // see family
+	picture  int  // how often each frame of the clip is repeated
 	temporal int  // frames in a latent frame
-	cycle    int  // latent frames before which zeros stand, but for the last frame of the first; 0: there are none
+	cycle    int  // latent frames per cycle, the first of which has zeros in all frames but its last; 0: no cycles
 	beyond   func(t, frames, all int) int
 	frame    []float32
 }
@@ -73,9 +73,9 @@ func newPixels(clip Clip, m *Model) *pixels {
 	}
 }
 
-// Fill sets the pixels `in` of frames t to t+n-1, [n, H, W, C padded], in patches
-// where the model has such: channel c of the pixel in row q, column r of a patch is
-// the patch's channel c*patch*patch + r*across + q*down. Fourier features follow them.
+// Fill writes the pixels `in` of frames t to t+n-1, [n, H, W, C padded], in patches if
+// the model has them: channel c of the pixel in row q, column r of a patch is the patch's
+// channel c*patch*patch + r*across + q*down. Fourier features follow them.
 func (p *pixels) Fill(dst []float32, t, n int, in tiling.Rect) error {
 	c, patch, size := p.clip.Channels(), p.patch, in.Size()
 	pad := wgsl.Pad4(p.inputs)
@@ -109,8 +109,8 @@ func (p *pixels) Fill(dst []float32, t, n int, in tiling.Rect) error {
 	return nil
 }
 
-// from is the frame of the clip, or of those beyond its end, that the network sees as frame
-// t; zero: it sees zeros.
+// from returns the frame of the clip that the network sees as frame t, which may lie
+// beyond the clip's end. If zero is set, it sees zeros.
 func (p *pixels) from(t int) (frame int, zero bool) {
 	if p.cycle == 0 {
 		return t / p.picture, false
@@ -122,9 +122,9 @@ func (p *pixels) from(t int) (frame int, zero bool) {
 	return t/cycle*(cycle-zeros) + t%cycle - zeros, false
 }
 
-// mirrored is the frame that stands for frame t of a clip of n frames: the clip,
-// then its frames from the one before last back to the first, then the last
-// again (numz/ComfyUI-SeedVR2_VideoUpscaler, generation_utils.py).
+// mirrored returns the frame that stands for frame t of a clip of n frames: the clip,
+// then its frames from the one before last back to the first, then the last again
+// (numz/ComfyUI-SeedVR2_VideoUpscaler, generation_utils.py).
 func mirrored(t, n, padded int) int {
 	if t < n {
 		return t

@@ -59,9 +59,10 @@ func (k *kept) Done(slices, frames int) error {
 
 var errEnough = errors.New("enough")
 
-// A decode that ends anywhere goes on from what was kept, to the same bytes: in one
-// tile, in tiles blended on the device and beside it, exact ones, pictures by
-// themselves, in slices of several frames, in portions, and with memory and weights on the host.
+// A decode that ends at any point continues from what was kept, to the same bytes: in one
+// tile, in tiles blended on the device and beside it, in exact tiles, with independent
+// frames, in slices of several frames, in portions, and with memory and weights on the
+// host.
 func TestKeep(t *testing.T) {
 	dev := gputest.Open(t)
 	seedVR2 := open(t, dev, narrow(t), F32)
@@ -109,13 +110,13 @@ func TestKeep(t *testing.T) {
 			for starts := 0; ; starts++ {
 				require.Less(t, starts, 10)
 				k.done = func(slices int) error {
-					if slices > starts && slices < p.Slices { // at each once, beside what was done by then
+					if slices > starts && slices < p.Slices { // once at each point, beyond what was done by then
 						return errEnough
 					}
 					return nil
 				}
 				if starts%2 > 0 {
-					c.m.Unload() // a program that starts again has no weights
+					c.m.Unload() // a restarted program has no weights
 				}
 				got = got[:k.frames*frame]
 				more, err := framesOf(p.Run(context.Background(), z, Watch{Keep: k}))
@@ -133,7 +134,8 @@ func TestKeep(t *testing.T) {
 	}
 }
 
-// Out of memory, a decode that is kept goes on from there, not from the start.
+// A decode with a Keeper that runs out of memory continues from there, not from the
+// start.
 func TestKeepOutOfMemory(t *testing.T) {
 	dev := gputest.Open(t)
 	defer dev.InjectFaults(nil)

@@ -8,14 +8,14 @@ import (
 	"tessera/latent"
 )
 
-// Names of AutoencoderKL, and of FLUX.2's.
+// Names of the families of AutoencoderKL and FLUX.2.
 const (
 	kl    = "kl"
 	flux2 = "flux2"
 )
 
 // klFamily is AutoencoderKL, the VAE of Stable Diffusion, SDXL, SD 3, FLUX.1 and many
-// more: ldm/models/autoencoder.py, and AutoencoderKL of diffusers. It is of pictures.
+// more: ldm/models/autoencoder.py, and AutoencoderKL of diffusers. It encodes pictures.
 var klFamily = family{
 	name:      kl,
 	marks:     []string{klKey, klDiffusersKey},
@@ -28,16 +28,17 @@ var klFamily = family{
 	decoder:   newKLDecoder,
 	between:   []string{"quant_conv.weight", "quant_conv.bias", "post_quant_conv.weight", "post_quant_conv.bias"},
 
-	tilings:       []Tiling{Feather, Diffusers}, // a group norm sees all of a tile
+	tilings:       []Tiling{Feather, Diffusers}, // a group norm spans the whole tile
 	first:         func(step int) int { return step },
 	beyond:        func(t, _, _ int) int { return t },
 	clamps:        true,
 	previews:      true,
 	comfyUnscaled: true,
-	// Trainers' words: endings of sd-scripts' file names (library/strategy_*.py);
-	// architectures of musubi-tuner (src/musubi_tuner/dataset/architectures.py), whose
-	// scale_shift_latents says which numbers are scaled later; the arch of ai-toolkit's
-	// models, or the word that toolkit/data_loader.py has in its place.
+	// The trainers' names for models: suffixes of sd-scripts' file names
+	// (library/strategy_*.py); musubi-tuner's architectures
+	// (src/musubi_tuner/dataset/architectures.py), whose scale_shift_latents lists the
+	// latents that are scaled later; the arch of ai-toolkit's models, or what
+	// toolkit/data_loader.py writes instead.
 	caches: []cache{
 		{"sd-scripts", "Stable Diffusion", latent.ScaleNone, "sd"},
 		{"sd-scripts", "SDXL", latent.ScaleNone, "sdxl"},
@@ -56,22 +57,22 @@ var klFamily = family{
 	residual: &residual{by: 1.0 / 32, has: klSums},
 }
 
-// flux2Caches are trainers' words. Ideogram orders squares in another way, and scales
-// latents by its own statistics: musubi-tuner later (ideogram4_autoencoder.py), ai-toolkit
-// before it stores them, so its word is not here.
+// flux2Caches are the trainers' names for models. Ideogram orders the cells of a packed
+// square differently and scales latents by its own statistics. musubi-tuner does this
+// after caching (ideogram4_autoencoder.py), ai-toolkit before, so its name is not listed.
 var flux2Caches = []cache{
 	{"musubi-tuner", "FLUX.2", latent.ScalePipeline, "flux_2_dev flux_2_klein_4b flux_2_klein_9b"},
 	{"musubi-tuner", "FLUX.2", latent.ScaleNone, "ideogram4"},
 	{"ai-toolkit", "FLUX.2", latent.ScalePipeline, "ernie_image flux2 flux2_klein_4b flux2_klein_9b"},
 }
 
-// flux2Family is AutoencoderKLFlux2: AutoencoderKL of 32 channels, whose pipelines make one
-// cell of 2x2 and norm its 128 channels by statistics that are in the file. Its decoder may
-// be narrower than its encoder.
+// flux2Family is AutoencoderKLFlux2: AutoencoderKL of 32 channels, whose pipelines pack
+// 2x2 cells into one and normalise its 128 channels with statistics from the file. Its
+// decoder may be narrower than its encoder.
 func flux2Family() *family {
 	f := klFamily
 	f.name, f.published, f.comfyUnscaled = flux2, &publishedFlux2, false
-	f.marks, f.encoders, f.twins = nil, nil, nil // AutoencoderKL's
+	f.marks, f.encoders, f.twins = nil, nil, nil // these identify AutoencoderKL
 	f.told = func(f format.File) bool { return isKL(f) && isFlux2(f) }
 	f.config, f.caches = configureFlux2, flux2Caches
 	f.classes = []string{"AutoencoderKLFlux2"}
@@ -79,7 +80,7 @@ func flux2Family() *family {
 	return &f
 }
 
-// newKLEncoder is Encoder, and quant_conv where there is one.
+// newKLEncoder builds Encoder, and quant_conv if there is one.
 func newKLEncoder(l *loader, c Config) *engine.Network {
 	in := c.Widths[0]
 	s := &stages{start: &marked{name: "encoder.conv_in", layer: l.conv2d("encoder.conv_in", c.Channels, in, 1)}}
@@ -102,16 +103,16 @@ func newKLEncoder(l *loader, c Config) *engine.Network {
 	return &engine.Network{Name: "encoder", Whole: all}
 }
 
-// moments is a network's last product, which makes what is wanted.
+// moments is a network's last pointwise layer, which computes only the wanted outputs.
 type moments struct{ quant *engine.Pointwise }
 
-// Forward is the network's output.
+// Forward returns the network's output.
 func (m *moments) Forward(g *engine.Graph, x engine.Value) engine.Value {
 	return m.quant.First(g.Outputs(m.quant.Out)).Forward(g, x)
 }
 
-// newKLDecoder is post_quant_conv, where there is one, and Decoder, whose stages are
-// numbered from the largest frames on.
+// newKLDecoder builds post_quant_conv, if there is one, and Decoder, which numbers stages
+// from the largest frames on.
 func newKLDecoder(l *loader, c Config) *engine.Network {
 	var all engine.Series
 	if c.Quant {
@@ -134,7 +135,7 @@ func newKLDecoder(l *loader, c Config) *engine.Network {
 	return &engine.Network{Name: "decoder", Whole: append(all, s)}
 }
 
-// newKLStage is residual blocks, and the place for a sampler.
+// newKLStage builds residual blocks, with room for a sampler.
 func newKLStage(l *loader, name string, blocks, cin, cout int) stage {
 	var all engine.Series
 	for i := range blocks {
@@ -145,17 +146,17 @@ func newKLStage(l *loader, name string, blocks, cin, cout int) stage {
 	return stage{before: all, after: engine.Series{}}
 }
 
-// newKLEnd is norm_out, SiLU and conv_out.
+// newKLEnd builds norm_out, SiLU and conv_out.
 func newKLEnd(l *loader, name string, cin int, conv layer) layer {
 	return engine.Series{newKLNorm(l, name+".norm_out", cin, true), &marked{name: name + ".conv_out", layer: conv}}
 }
 
-// newKLNorm is a group norm of the sums of residual blocks, or within one.
+// newKLNorm builds a group norm, either of the sums of residual blocks or within a block.
 func newKLNorm(l *loader, name string, c int, silu bool) *engine.GroupNorm {
 	return l.groupNorm(name, c, 1e-6, silu)
 }
 
-// newKLResnet is ResnetBlock.
+// newKLResnet builds ResnetBlock.
 func newKLResnet(l *loader, name string, cin, cout int) *resnet {
 	b := &resnet{
 		norm1: newKLNorm(l, name+".norm1", cin, true), conv1: l.conv2d(name+".conv1", cin, cout, 1),
@@ -167,7 +168,7 @@ func newKLResnet(l *loader, name string, cin, cout int) *resnet {
 	return b
 }
 
-// newKLMid is the middle of either network: block, attention, block.
+// newKLMid builds the middle of either network: block, attention, block.
 func newKLMid(l *loader, name string, c int) layer {
 	before, at, after := name+".block_1", name+".attn_1", name+".block_2"
 	attention := &attention{
@@ -183,7 +184,7 @@ func newKLMid(l *loader, name string, c int) layer {
 	}
 }
 
-// isKL tells a file of that layout: of convolutions of pictures.
+// isKL recognises a file of that layout: 2D convolutions.
 func isKL(f format.File) bool {
 	for _, names := range [][]string{{"decoder.conv_in.weight", klKey, klDiffusersKey}, {"encoder.conv_in.weight", klEncoderKey, klDiffusersEncoderKey}} {
 		conv, ok := f.Tensor(names[0])

@@ -12,7 +12,7 @@ import (
 	"tessera/format"
 )
 
-// Tensors that tell AutoencoderKL's layouts: names of ldm, and of diffusers.
+// Tensors that identify AutoencoderKL's layouts: names of ldm, and of diffusers.
 const (
 	klKey                 = "decoder.mid.block_1.norm1.weight"
 	klEncoderKey          = "encoder.mid.block_1.norm1.weight"
@@ -23,20 +23,20 @@ const (
 	flux2Variance = "bn.running_var"
 )
 
-// publishedKL is the configuration of Stable Diffusion's.
+// publishedKL is the configuration of Stable Diffusion's VAE.
 var publishedKL = Config{
 	Model: "Stable Diffusion", Layout: "original", Groups: 32, Spatial: 8, Temporal: 1, Channels: 3, Patch: 1, Blocks: 2, Latent: 4, Quant: true, Independent: true,
 	Widths: []int{128, 256, 512, 512}, Decoder: []int{512, 512, 256, 128}, TimeDown: []bool{false, false, false}, TimeUp: []bool{false, false, false},
 }
 
-// publishedFlux is the configuration of FLUX.1's, and of Stable Diffusion 3's.
+// publishedFlux is the configuration of FLUX.1's and Stable Diffusion 3's VAEs.
 var publishedFlux = func() Config {
 	c := publishedKL
 	c.Model, c.Latent, c.Quant = "FLUX.1", 16, false
 	return c
 }()
 
-// publishedFlux2 is the configuration of FLUX.2's.
+// publishedFlux2 is the configuration of FLUX.2's VAE.
 var publishedFlux2 = func() Config {
 	c := publishedKL
 	c.Model, c.Latent, c.Packed = "FLUX.2", 32, true
@@ -91,8 +91,8 @@ func configureKL(f format.File) (Config, tensors, error) {
 	return c, t, c.check(f.Name())
 }
 
-// klWithin is where FLUX.2's original layout has a quantisation convolution, "" for other
-// tensors.
+// klWithin returns the name of a quantisation convolution's tensor in FLUX.2's original
+// layout, "" for other tensors.
 func klWithin(name string) string {
 	switch {
 	case strings.HasPrefix(name, "quant_conv."):
@@ -103,7 +103,8 @@ func klWithin(name string) string {
 	return ""
 }
 
-// configureFlux2 is configureKL, and the statistics of packed latents: a batch norm's.
+// configureFlux2 is configureKL, and reads the statistics of packed latents, which are a
+// batch norm's.
 func configureFlux2(f format.File) (Config, tensors, error) {
 	c, t, err := configureKL(f)
 	if err != nil {
@@ -127,7 +128,7 @@ func configureFlux2(f format.File) (Config, tensors, error) {
 	return c, t, nil
 }
 
-// numbers are those of a vector of n.
+// numbers reads a vector of n numbers.
 func numbers(t tensors, name string, n int) ([]float64, error) {
 	if found, err := t.dim(name, 0, 1); err != nil || found != n {
 		return nil, cmp.Or(err, fmt.Errorf("vae: %s: tensor %s has %d numbers, expected %d", t.file.Name(), name, found, n))
@@ -148,21 +149,21 @@ func numbers(t tensors, name string, n int) ([]float64, error) {
 	return wide, nil
 }
 
-// isFlux2 tells FLUX.2's files from others that isKL is said of.
+// isFlux2 distinguishes FLUX.2's files from the others that isKL accepts.
 func isFlux2(f format.File) bool { return hasTensor(f, flux2Mean) }
 
-// klModel is a model of AutoencoderKL's: many have equal names and shapes.
+// klModel is one of AutoencoderKL's models, many of which have equal names and shapes.
 type klModel struct {
 	as, name       string
 	latent, stages int
 	scale, shift   float64   // a pipeline's latent is (latent - shift) * scale
 	mean, std      []float64 // or, per channel, (latent - mean) * scale / std
-	words          []string  // of files' names
-	beside         []string  // of tensors' names in a whole checkpoint
+	words          []string  // in file names
+	beside         []string  // in other tensors' names in a whole checkpoint
 }
 
-// klModels are those that are told apart, the most usual of a shape first: scaling_factor
-// and shift_factor of each one's vae/config.json.
+// klModels are the models that are distinguished, the most common of a shape first:
+// scaling_factor and shift_factor of each one's vae/config.json.
 var klModels = []klModel{
 	{as: "sd", name: "Stable Diffusion", latent: 4, stages: 4, scale: 0.18215, words: []string{"mse", "ema", "840000", "560000", "sd15", "v1-5", "anime", "kl-f8"}, beside: []string{"cond_stage_model."}},
 	{as: "sdxl", name: "SDXL", latent: 4, stages: 4, scale: 0.13025, words: []string{"xl", "pony", "illustrious", "noob", "kolors"}, beside: []string{"conditioner.embedders.", "model.double_layers."}},
@@ -175,10 +176,10 @@ var klModels = []klModel{
 	{as: "sd-x4", name: "Stable Diffusion x4 upscaler", latent: 4, stages: 3, scale: 0.08333},
 }
 
-// klFile is a published file that is named in many ways.
+// klFile is a published file that circulates under many names.
 type klFile struct {
 	size int64
-	sum  string // first digits of its SHA-256
+	sum  string // first hexadecimal digits of its SHA-256
 	as   string
 }
 
@@ -187,12 +188,12 @@ var klFiles = []klFile{
 	{334_641_164, "63aeecb90ff7bc1c", "sdxl"}, // sdxl_vae.safetensors
 	{334_641_162, "235745af8d86bf4a", "sdxl"}, // of sdxl-vae-fp16-fix
 	{335_304_388, "afc8e28272cd15db", "flux"}, // ae.safetensors
-	{167_666_902, "8f53304a79335b55", "sd3"},  // diffusers' of Stable Diffusion 3.5, as long as FLUX.1's
+	{167_666_902, "8f53304a79335b55", "sd3"},  // diffusers' file of Stable Diffusion 3.5, with the length of FLUX.1's
 }
 
-// published tells the model by a file's size and SHA-256. Models of equal shapes have
-// files of one size, so the size alone proves nothing. But where it agrees with the
-// file's name that is enough, and sum, which reads all of the file, is not asked.
+// published identifies the model by a file's size and SHA-256. Models of equal shapes
+// have files of one size, so a size proves nothing. If the size confirms the model that
+// the file's name says, published does not call sum, which reads the whole file.
 func (c *Config) published(size int64, sum func() (string, error)) error {
 	models := slices.DeleteFunc(slices.Clone(klModels), func(m klModel) bool { return !c.is(kl) || !m.fits(c) })
 	known := slices.DeleteFunc(slices.Clone(klFiles), func(f klFile) bool { return f.size != size })
@@ -233,8 +234,8 @@ func (m klModel) take(c *Config) {
 	}
 }
 
-// nameKL tells the model by the other tensors of a whole checkpoint, then by the file's
-// name; else it is the most usual one.
+// nameKL identifies the model by the other tensors of a whole checkpoint, then by the
+// file's name; by default it is the most common one.
 func (c *Config) nameKL(f format.File) {
 	fit := slices.DeleteFunc(slices.Clone(klModels), func(m klModel) bool { return !m.fits(c) })
 	if len(fit) == 0 {
@@ -259,13 +260,13 @@ func (c *Config) nameKL(f format.File) {
 	c.Assumed = len(fit) > 1
 }
 
-// hasAny tells whether one of words is in a name.
+// hasAny reports whether a name contains one of words.
 func hasAny(name string, words []string) bool {
 	return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(name, word) })
 }
 
-// stageAttention tells whether a tensor is of attention in a stage, in either layout.
-// Package regexp would make the page's engine half a megabyte larger.
+// stageAttention reports whether a tensor is part of attention in a stage, in either
+// layout. Package regexp would make the page's engine half a megabyte larger.
 func stageAttention(name string) bool {
 	part := strings.SplitN(name, ".", 5)
 	return len(part) == 5 && slices.Contains([]string{"down", "up", "down_blocks", "up_blocks"}, part[1]) && (part[3] == "attn" || part[3] == "attentions")
@@ -281,9 +282,9 @@ func checkAttention(f format.File) error {
 	return nil
 }
 
-// klSums are the tensors that add to the sums of residual blocks, which leave the range
-// of halves in SDXL and FLUX.1. Group norms read the sums, and linear layers that add to
-// them again.
+// klSums selects the tensors that add to the sums of residual blocks, which exceed the
+// range of halves in SDXL and FLUX.1. Only group norms, and linear layers that add to the
+// sums again, read them.
 func klSums(name string) bool {
 	layer, bias := strings.CutSuffix(name, ".bias")
 	layer = strings.TrimSuffix(layer, ".weight")
@@ -297,7 +298,7 @@ func klSums(name string) bool {
 	return false
 }
 
-// Parts of ldm's names, and what diffusers has for them.
+// Parts of ldm's names, with diffusers' names for them.
 var (
 	klPlaces = []string{
 		".mid.block_1.", ".mid_block.resnets.0.", ".mid.block_2.", ".mid_block.resnets.1.",
@@ -307,8 +308,8 @@ var (
 	klShortcut = []string{".nin_shortcut.", ".conv_shortcut."}
 )
 
-// klDiffusers is the name that diffusers gives to a tensor of ldm's name, in a decoder of
-// so many stages, which diffusers numbers from the smallest frames on.
+// klDiffusers returns diffusers' name for a tensor of ldm's name. diffusers numbers the
+// stages of a decoder from the smallest frames on.
 func klDiffusers(name string, stages int) string {
 	parts := strings.Split(name, ".")
 	if len(parts) < 5 || parts[1] != "down" && parts[1] != "up" {

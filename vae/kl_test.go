@@ -24,7 +24,8 @@ import (
 	"tessera/tests/testenv"
 )
 
-// smallKL is a checkpoint of one channel width a group norm's groups, named after a test.
+// smallKL returns a checkpoint whose width equals the number of groups, named after a
+// test.
 func smallKL(t testing.TB, name string, c synthetic.KLConfig) string {
 	t.Helper()
 	c.Widths, c.DType = []int{32, 32, 32, 32}, safetensors.F32
@@ -42,7 +43,7 @@ func TestPublishedKL(t *testing.T) {
 		{synthetic.KLConfig{Quant: true}, 248, 83_653_863},
 		{synthetic.KLConfig{Latent: 16}, 244, 83_819_683},
 		{synthetic.KLConfig{Widths: []int{128, 256, 512}, Quant: true}, 204, 55_325_927},
-		{synthetic.KLConfig{Flux2: true}, 251, 84_046_115 + 257}, // statistics and their count
+		{synthetic.KLConfig{Flux2: true}, 251, 84_046_115 + 257}, // with statistics and their count
 		{synthetic.KLConfig{Flux2: true, Narrow: []int{96, 192, 384, 384}}, 251, 62_373_091 + 257},
 	} {
 		all := synthetic.KL(c.config)
@@ -65,8 +66,8 @@ func TestPublishedNames(t *testing.T) {
 	assert.False(t, IsPublished("seedvr3"))
 }
 
-// Names of ldm and of diffusers, of today and of old, and matrices of either rank, decode
-// and encode to the same bits.
+// Files with ldm's and diffusers' names, current and old, and with matrices of either
+// rank, decode and encode to the same bits.
 func TestNamesOfKL(t *testing.T) {
 	diffusers := func(name string) string { return klDiffusers(name, 4) }
 	old := strings.NewReplacer(".to_q.", ".query.", ".to_k.", ".key.", ".to_v.", ".value.", ".to_out.0.", ".proj_attn.")
@@ -89,7 +90,7 @@ func TestNamesOfKL(t *testing.T) {
 	require.Equal(t, []string{kl, "SDXL"}, []string{c.Family, c.Model})
 }
 
-// flattened is a checkpoint whose attention's weights are matrices.
+// flattened writes a checkpoint whose attention weights are matrices.
 func flattened(t *testing.T, path string) string {
 	t.Helper()
 	n := 0
@@ -104,9 +105,9 @@ func flattened(t *testing.T, path string) string {
 	return path
 }
 
-// Which of the models of equal shapes it is: what is asked for, a config.json beside the
-// file, a whole checkpoint's other tensors, the file's name; else the most usual, which
-// is said.
+// Which of the models of equal shapes a file is: the requested one, the one of
+// config.json, of a whole checkpoint's other tensors, of the file's name; else the most
+// common, with a doubt.
 func TestWhichKL(t *testing.T) {
 	model := func(path, as string) Config {
 		t.Helper()
@@ -118,7 +119,7 @@ func TestWhichKL(t *testing.T) {
 	for _, c := range []struct {
 		file, as, model string
 		latent          int
-		scale, mean     float64 // of channel 0
+		scale, mean     float64 // for channel 0
 		assumed         bool
 	}{
 		{"thing.safetensors", "", "Stable Diffusion", 4, 0.18215, 0, true},
@@ -145,7 +146,7 @@ func TestWhichKL(t *testing.T) {
 	require.ErrorContains(t, err, `cannot be opened as "flux"`)
 }
 
-// A whole checkpoint's other tensors tell, before its name.
+// A whole checkpoint's other tensors have priority over its name.
 func TestKLInWholeCheckpoints(t *testing.T) {
 	for other, want := range map[string]string{
 		"cond_stage_model.transformer.x.weight":       "Stable Diffusion",
@@ -167,7 +168,7 @@ func TestKLInWholeCheckpoints(t *testing.T) {
 	}
 }
 
-// What is built like it, and differs, is refused by name.
+// Models that are built like it but differ are refused by name.
 func TestOtherKL(t *testing.T) {
 	for name, want := range map[string]string{
 		"decoder.mid.block_1.time_stack.norm1.weight":  "Stable Video Diffusion",
@@ -193,7 +194,7 @@ func TestOtherKL(t *testing.T) {
 	}
 }
 
-// The VQ model of Kandinsky 2 has norms of the names of CogVideoX's.
+// The VQ model of Kandinsky 2 has norms with CogVideoX's names.
 func TestVQIsNotCogVideoX(t *testing.T) {
 	path := smallKL(t, "movq.safetensors", synthetic.KLConfig{Quant: true, Name: func(name string) string {
 		return strings.Replace(klDiffusers(name, 4), ".norm1.", ".norm1.norm_layer.", 1)
@@ -212,8 +213,8 @@ func TestVQIsNotCogVideoX(t *testing.T) {
 	require.ErrorContains(t, err, "is a VQ model")
 }
 
-// Sums of residual blocks beyond the range of halves decode in f16 all the same: they are
-// 32 times smaller there, and the result is not. Without that the pictures are NaN.
+// Sums of residual blocks beyond the range of halves decode in f16: there they are 32
+// times smaller, with an equal result. Without the scaling the pictures are NaN.
 func TestResidualsBeyondHalves(t *testing.T) {
 	dev := gputest.Open(t)
 	for name, path := range map[string]string{
@@ -225,7 +226,7 @@ func TestResidualsBeyondHalves(t *testing.T) {
 			}
 			m := open(t, dev, path, F32)
 			sums := m.family.residual
-			large := changed(t, path, func(x *synthetic.Raw) bool { // the stream becomes large, and norms forget how large
+			large := changed(t, path, func(x *synthetic.Raw) bool { // the stream becomes large, and norms remove its scale
 				if strings.HasPrefix(x.Name, "decoder.conv_in.") && sums.has(x.Name) {
 					for at := 0; at < len(x.Data); at += 4 {
 						v := math.Float32frombits(binary.LittleEndian.Uint32(x.Data[at:]))
@@ -251,7 +252,7 @@ func TestResidualsBeyondHalves(t *testing.T) {
 	}
 }
 
-// gatherAll decodes and gives the error.
+// gatherAll decodes all frames and returns their number and the error.
 func gatherAll(m *Model, z Latent, o DecodeOptions) (n int, err error) {
 	p, err := m.PlanDecode(context.Background(), z.Frames, z.Height, z.Width, o)
 	if err != nil {
@@ -271,7 +272,7 @@ func gatherAll(m *Model, z Latent, o DecodeOptions) (n int, err error) {
 	return n, nil
 }
 
-// FLUX.2's file in original and diffusers' names, with halves of it, and damaged.
+// FLUX.2's file with original and diffusers' names, its halves, and damaged ones.
 func TestFlux2Files(t *testing.T) {
 	small := synthetic.KLConfig{Flux2: true, Latent: 4}
 	diffusers := func(name string) string {
@@ -356,9 +357,8 @@ func TestFlux2Files(t *testing.T) {
 	}
 }
 
-// The published files are known by size and hash, whatever they are called. The hash is
-// asked for only where the size is one of theirs and the name says nothing or another
-// model.
+// The published files are identified by size and hash under any name. The hash is
+// computed only if the size is one of theirs and the name says nothing or another model.
 func TestKLByHash(t *testing.T) {
 	const mse, sdxl, flux, half = 334_641_190, 334_641_164, 335_304_388, 167_666_902
 	const other = "0123456789abcdef"
@@ -366,7 +366,7 @@ func TestKLByHash(t *testing.T) {
 		name   string
 		latent int
 		size   int64
-		sum    string // "": must not be asked for
+		sum    string // "": must not be computed
 		model  string
 		known  bool
 	}{
@@ -399,7 +399,7 @@ func TestKLByHash(t *testing.T) {
 	require.ErrorIs(t, c.published(sdxl, func() (string, error) { return "", io.EOF }), io.EOF)
 }
 
-// The hash is of all of the file.
+// The hash covers the whole file.
 func TestKLHashesTheFile(t *testing.T) {
 	path := smallKL(t, "thing.safetensors", synthetic.KLConfig{Quant: true})
 	m, err := Inspect(path, gpu.Info{}, Settings{})
@@ -415,7 +415,7 @@ func TestKLHashesTheFile(t *testing.T) {
 	assert.False(t, m.Config.Assumed)
 }
 
-// AutoencoderKL has three or four stages, and as many in either half.
+// AutoencoderKL has three or four stages, and as many in both halves.
 func TestStagesOfKL(t *testing.T) {
 	for _, c := range []struct {
 		encoder, decoder int

@@ -7,8 +7,8 @@ import (
 	"tessera/latent"
 )
 
-// ltxFamily is the VAE of LTX-2 and LTX-2.3: AutoencoderKLLTX2Video of diffusers. Of
-// its config.json only the scaling_factor counts: means and deviations are tensors.
+// ltxFamily is the VAE of LTX-2 and LTX-2.3: AutoencoderKLLTX2Video of diffusers. Of its
+// config.json only the scaling_factor is used: means and deviations are tensors.
 var ltxFamily = family{
 	name:      ltx,
 	marks:     []string{ltxKey, ltxDiffusersKey},
@@ -22,8 +22,8 @@ var ltxFamily = family{
 	decoder:   newLTXDecoder,
 	ignored:   []string{"per_channel_statistics.", "latents_mean", "latents_std"},
 
-	// Convolutions reach 11 latent cells and more to each side, as far as a tile is wide:
-	// exact ones would compute the frame several times over.
+	// Convolutions reach at least 11 latent cells to each side, the width of a tile:
+	// exact tiles would compute the frame several times.
 	tilings:  []Tiling{Feather, Diffusers},
 	first:    func(int) int { return 1 },
 	beyond:   mirrored,
@@ -32,7 +32,7 @@ var ltxFamily = family{
 	previews: true,
 	measured: true,
 	classes:  []string{"AutoencoderKLLTX2Video"},
-	// ai-toolkit's words had no version before March 2026
+	// Before March 2026 ai-toolkit's names had no version
 	// (extensions_built_in/diffusion_models/ltx2). ltx2.5 has another VAE.
 	caches: []cache{
 		{"ai-toolkit", "LTX-2", latent.ScalePipeline, "ltx2 ltx2_v2"},
@@ -40,13 +40,13 @@ var ltxFamily = family{
 	},
 }
 
-// ltxEps is that of every norm.
+// ltxEps is the eps of every norm.
 const ltxEps = 1e-8
 
-// ltxLookahead is the time of the decoder's convolutions.
+// ltxLookahead is the temporal side of the decoder's convolutions.
 var ltxLookahead = engine.Causal{Kernel: 3, Past: engine.Repeated, Lookahead: 1}
 
-// newLTXEncoder is LTX2VideoEncoder3d.
+// newLTXEncoder builds LTX2VideoEncoder3d.
 func newLTXEncoder(l *loader, c Config) *engine.Network {
 	s := &stages{start: &marked{name: "encoder.conv_in", layer: l.conv("encoder.conv_in.conv", c.Channels*c.Patch*c.Patch, c.Widths[0], causal(engine.Repeated), 1)}}
 	frames := 1
@@ -66,7 +66,7 @@ func newLTXEncoder(l *loader, c Config) *engine.Network {
 	return &engine.Network{Name: "encoder", Whole: engine.Series{s, l.pixelNorm("encoder.conv_norm_out", last, ltxEps), end}, Untiled: true}
 }
 
-// newLTXDecoder is LTX2VideoDecoder3d.
+// newLTXDecoder builds LTX2VideoDecoder3d.
 func newLTXDecoder(l *loader, c Config) *engine.Network {
 	d := &ltxLayers{l, c.ltx.mirrors}
 	all := engine.Series{&marked{name: "decoder.conv_in", layer: d.conv("decoder.conv_in.conv", c.Latent, c.Decoder[0])}}
@@ -85,20 +85,20 @@ func newLTXDecoder(l *loader, c Config) *engine.Network {
 	return &engine.Network{Name: "decoder", Whole: all, Untiled: true, Lookahead: true}
 }
 
-// ltxLayers makes what is the decoder's own.
+// ltxLayers builds the layers that only the decoder has.
 type ltxLayers struct {
 	*loader
-	mirrors bool // frames are mirrored at their edges, where others have zeros
+	mirrors bool // frames are mirrored at their edges, instead of padded with zeros
 }
 
-// conv is a convolution that reads a frame ahead.
+// conv builds a convolution that reads a frame ahead.
 func (d *ltxLayers) conv(name string, cin, cout int) *engine.Conv {
 	c := d.loader.conv(name, cin, cout, ltxLookahead, 1)
 	c.Edges, c.Mirror = d.mirrors, d.mirrors
 	return c
 }
 
-// newLTXBlocks are residual blocks: of the decoder where d is set.
+// newLTXBlocks builds residual blocks, the decoder's if d is set.
 func newLTXBlocks(l *loader, name string, c, n int, d *ltxLayers) engine.Series {
 	var all engine.Series
 	for i := range n {
@@ -116,8 +116,8 @@ func newLTXBlocks(l *loader, name string, c, n int, d *ltxLayers) engine.Series 
 	return all
 }
 
-// ltxDown is LTXVideoDownsampler3d: what a convolution and the input come to, with frames
-// and pixels among the channels.
+// ltxDown is LTXVideoDownsampler3d: a convolution plus the input, each with frames and
+// pixels moved into the channels.
 type ltxDown struct {
 	conv *engine.Conv
 	to   *engine.Unshuffle
@@ -130,15 +130,15 @@ func newLTXDown(l *loader, name string, cin, cout int, s ltxSampler) *ltxDown {
 	}
 }
 
-// Forward is x made smaller. The original puts the first frame in front once more before
-// the convolution, which makes two equal frames of those.
+// Forward returns x at the smaller size. The original repeats the first frame before the
+// convolution, which would make two equal frames of it.
 func (d *ltxDown) Forward(g *engine.Graph, x engine.Value) engine.Value {
 	y := d.to.Forward(g, d.conv.Forward(g, x))
 	return d.to.Add(g, x, y)
 }
 
-// ltxUp is LTXVideoUpsampler3d: a convolution whose channels become frames and pixels, to
-// which the input's are added in LTX-2.
+// ltxUp is LTXVideoUpsampler3d: a convolution whose channels become frames and pixels. In
+// LTX-2 the rearranged input is added.
 type ltxUp struct {
 	conv  *engine.Conv
 	to    *engine.Shuffle
@@ -153,7 +153,7 @@ func newLTXUp(d *ltxLayers, name string, cin, cout int, s ltxSampler, skips bool
 	return u
 }
 
-// Forward is x made larger.
+// Forward returns x at the larger size.
 func (u *ltxUp) Forward(g *engine.Graph, x engine.Value) engine.Value {
 	if u.delay == nil {
 		return u.to.Forward(g, u.conv.Forward(g, x))

@@ -9,8 +9,8 @@ import (
 	"tessera/format"
 )
 
-// ltx is the name of LTX-2's family. The keys are tensors that its layouts are told by;
-// that of diffusers is HunyuanVideo's too, which has norms with weights.
+// ltx is the name of LTX-2's family. The keys are tensors that identify its layouts.
+// HunyuanVideo has diffusers' key too, but its norms have weights.
 const (
 	ltx                    = "ltx2"
 	ltxKey                 = "decoder.up_blocks.0.res_blocks.0.conv1.conv.weight"
@@ -19,23 +19,24 @@ const (
 	ltxDiffusersEncoderKey = "encoder.down_blocks.0.downsamplers.0.conv.conv.weight"
 )
 
-// ltxConfig is what stages of LTX-2 differ in, beside their widths.
+// ltxConfig describes the stages of LTX-2 beside their widths.
 type ltxConfig struct {
 	encoder, decoder []int        // residual blocks of each stage
 	down, up         []ltxSampler // between them
-	mirrors, skips   bool         // the decoder's, see ltxLayers and ltxUp
+	mirrors, skips   bool         // of the decoder; see ltxLayers and ltxUp
 }
 
-// ltxSampler is how many frames become one or are made of one, and pixels of a side.
+// ltxSampler is how many frames become one or are made of one, and how many pixels along
+// a side.
 type ltxSampler struct{ time, space int }
 
-// cells is how many pixels of all frames that are.
+// cells returns the number of pixels in all frames of a sampler's block.
 func (s ltxSampler) cells() int { return s.time * s.space * s.space }
 
-// ltxSamplers are those that there are, by their cells.
+// ltxSamplers are the existing samplers, by their cells.
 var ltxSamplers = map[int]ltxSampler{2: {2, 1}, 4: {1, 2}, 8: {2, 2}}
 
-// publishedLTX is the configuration of LTX-2's.
+// publishedLTX is the configuration of LTX-2.
 var publishedLTX = Config{
 	Model: "LTX-2", Layout: "original", Spatial: 32, Temporal: 8, Channels: 3, Patch: 4, Blocks: 4, Latent: 128,
 	Widths: []int{128, 256, 512, 1024, 2048}, Decoder: []int{1024, 512, 256, 128},
@@ -46,7 +47,7 @@ var publishedLTX = Config{
 	},
 }
 
-// publishedLTX23 is the configuration of LTX-2.3's.
+// publishedLTX23 is the configuration of LTX-2.3.
 var publishedLTX23 = Config{
 	Model: "LTX-2.3", Layout: "original", Spatial: 32, Temporal: 8, Channels: 3, Patch: 4, Blocks: 4, Latent: 128,
 	Widths: []int{128, 256, 512, 1024, 1024}, Decoder: []int{1024, 512, 512, 256, 128},
@@ -57,7 +58,7 @@ var publishedLTX23 = Config{
 	},
 }
 
-// isLTX tells a file of those layouts.
+// isLTX recognises a file of those layouts.
 func isLTX(f format.File) bool {
 	switch {
 	case hasTensor(f, ltxKey) || hasTensor(f, ltxEncoderKey) && lacking(f) == "decoder":
@@ -77,7 +78,7 @@ func configureLTX(f format.File) (Config, tensors, error) {
 	t := tensors{file: f, name: func(name string) string { return name }}
 	if !hasTensor(f, ltxKey, ltxEncoderKey) {
 		c.Layout = "diffusers"
-		mids := map[string]int{ // of the original's blocks
+		mids := map[string]int{ // numbers of the original's blocks
 			"encoder": 2 * t.count("encoder.down_blocks.%d.downsamplers.0.conv.conv.weight"), "decoder": 0,
 		}
 		t.name = func(name string) string { return ltxDiffusers(name, mids) }
@@ -118,11 +119,12 @@ func configureLTX(f format.File) (Config, tensors, error) {
 	return c, t, c.checkSizes(f.Name())
 }
 
-// maxStages are more than any model has, and few enough for their factors to be numbers.
+// maxStages is more than any model has, and small enough that the product of the stages'
+// factors does not overflow.
 const maxStages = 8
 
-// ltxStages reads a network's stages: residual blocks at even places, samplers between
-// them, whose outputs tell how many cells become one or are made of one.
+// ltxStages reads a network's stages: residual blocks at even positions, and between them
+// samplers, whose outputs say how many cells become one or are made of one.
 func ltxStages(t tensors, blocks string, down bool) (widths, counts []int, samplers []ltxSampler, err error) {
 	for i := 0; t.has(blocks + strconv.Itoa(2*i) + ".res_blocks.0.conv1.conv.weight"); i++ {
 		name := blocks + strconv.Itoa(2*i)
@@ -158,8 +160,8 @@ func ltxStages(t tensors, blocks string, down bool) (widths, counts []int, sampl
 	return widths, counts, samplers, nil
 }
 
-// ltxFactors is what samplers change altogether: sides, frames, and which of them change
-// time.
+// ltxFactors returns the product of the samplers' factors, for sides and frames, and
+// which samplers change time.
 func ltxFactors(samplers []ltxSampler) (space, time int, times []bool) {
 	space, time = 1, 1
 	for _, s := range samplers {
@@ -168,7 +170,7 @@ func ltxFactors(samplers []ltxSampler) (space, time int, times []bool) {
 	return space, time, times
 }
 
-// pixelsLTX reads the channels of pixels, in patches, and of latents.
+// pixelsLTX reads the channels of pixels, which are in patches, and of latents.
 func (c *Config) pixelsLTX(t tensors) error {
 	conv, axis := "encoder.conv_in.conv.weight", 1
 	if c.Lacks == "encoder" {
@@ -191,8 +193,9 @@ func (c *Config) pixelsLTX(t tensors) error {
 	return err
 }
 
-// nameLTX tells LTX-2 from LTX-2.3 by the decoder's stages, or the encoder's widths. The
-// decoder of LTX-2 mirrors frames at their edges and adds to what it enlarges.
+// nameLTX distinguishes LTX-2 from LTX-2.3 by the decoder's stages, or by the encoder's
+// widths. The decoder of LTX-2 mirrors frames at their edges and adds the input when it
+// enlarges.
 func (c *Config) nameLTX(file string) error {
 	old := len(c.Decoder) == 4
 	if c.Lacks == "decoder" {
@@ -212,7 +215,7 @@ func (c *Config) nameLTX(file string) error {
 	return nil
 }
 
-// ltxStatistics are those of the latents, nil where the file has none.
+// ltxStatistics reads the latents' statistics, nil if the file has none.
 func ltxStatistics(t tensors) (mean, scale []float64, err error) {
 	var lists [2][]float32
 	for i, name := range []string{"per_channel_statistics.mean-of-means", "per_channel_statistics.std-of-means"} {
@@ -246,15 +249,15 @@ func ltxStatistics(t tensors) (mean, scale []float64, err error) {
 	return mean, scale, nil
 }
 
-// checkLTX refuses a file whose statistics are none.
+// checkLTX refuses a file without valid statistics.
 func checkLTX(t tensors) error {
 	_, _, err := ltxStatistics(t)
 	return err
 }
 
-// ltxDiffusers is the name that diffusers gives to a tensor of the original name: stages
-// are numbered by themselves, with the sampler behind them in the encoder, before them in
-// the decoder, and one of the original's places is the middle.
+// ltxDiffusers returns diffusers' name for a tensor of the original name. diffusers
+// numbers stages separately, with the sampler after each stage's blocks in the encoder
+// and before them in the decoder, and one position of the original is the middle.
 func ltxDiffusers(name string, mids map[string]int) string {
 	switch name {
 	case "per_channel_statistics.mean-of-means":

@@ -19,8 +19,8 @@ import (
 	"tessera/tiling"
 )
 
-// The published sizes have the names and shapes of the reference's classes, and the names
-// that diffusers has for them: lines of tests/synthetic/testdata.
+// The published sizes have the names and shapes of the reference's classes, and
+// diffusers' names for them: lines of tests/synthetic/testdata.
 func TestPublishedLTX(t *testing.T) {
 	for _, c := range []struct {
 		file       string
@@ -51,10 +51,10 @@ func without(all []synthetic.Spec, prefix string) []synthetic.Spec {
 	return slices.DeleteFunc(all, func(s synthetic.Spec) bool { return strings.HasPrefix(s.Name, prefix) })
 }
 
-// inDiffusers is a tensor's name in diffusers' files.
+// inDiffusers returns a tensor's name in diffusers' files.
 func inDiffusers(name string) string { return ltxDiffusers(name, map[string]int{"encoder": 8}) }
 
-// smallLTX is a checkpoint with names of a kind, and other tensors beside them.
+// smallLTX writes a checkpoint with renamed tensors, and others beside them.
 func smallLTX(t testing.TB, c synthetic.LTXConfig, name func(string) string, beside ...string) string {
 	t.Helper()
 	c.Name = name
@@ -63,8 +63,8 @@ func smallLTX(t testing.TB, c synthetic.LTXConfig, name func(string) string, bes
 	return withOthers(t, path, beside...)
 }
 
-// Names of the original and of diffusers, by themselves and in a whole checkpoint, are one
-// model, which decodes and encodes to the same bits.
+// Original and diffusers' names, alone and in a whole checkpoint, are one model, which
+// decodes and encodes to the same bits.
 func TestNamesOfLTX(t *testing.T) {
 	for model, config := range map[string]synthetic.LTXConfig{"LTX-2": ltx20Small, "LTX-2.3": ltx23Small} {
 		c := testNames(t, slicedLTX(2, 2, 2), noiseClip(9, 64, 64), []layout{
@@ -77,7 +77,7 @@ func TestNamesOfLTX(t *testing.T) {
 	}
 }
 
-// A pipeline's latents are (mu - mean) / deviation, by tensors of the file.
+// A pipeline's latents are (mu - mean) / deviation, with tensors of the file.
 func TestStatisticsOfLTX(t *testing.T) {
 	mean := synthetic.Weight("per_channel_statistics.mean-of-means", []int{8})
 	std := synthetic.Weight("per_channel_statistics.std-of-means", []int{8})
@@ -91,7 +91,7 @@ func TestStatisticsOfLTX(t *testing.T) {
 	require.Greater(t, std[0], float32(0.8))
 }
 
-// A file's mean and log-variance, which is one for all channels.
+// Moments are the mean and a log-variance, of which the file has one for all channels.
 func TestMomentsOfLTX(t *testing.T) {
 	dev := gputest.Open(t)
 	m := open(t, dev, ltxCheckpoint("ltx23_small", ltx23Small)(t), F32)
@@ -107,7 +107,7 @@ func TestMomentsOfLTX(t *testing.T) {
 	}
 }
 
-// What is built like it, and differs, is refused by name; damage is told.
+// Models that are built like it but differ are refused by name; damage is reported.
 func TestOtherLTX(t *testing.T) {
 	for name, want := range map[string]string{
 		"decoder.timestep_scale_multiplier":                       "with time steps",
@@ -153,7 +153,7 @@ func TestOtherLTX(t *testing.T) {
 	}
 }
 
-// slicedLTX is a latent clip that is longer than the decoder looks ahead: 22 latent frames
+// slicedLTX returns a latent clip longer than the decoder looks ahead: 22 latent frames
 // in LTX-2, 14 in LTX-2.3.
 func slicedLTX(frames, h, w int) Latent {
 	z := Latent{Channels: 8, Frames: frames, Height: h, Width: w, Data: make([]float32, 8*frames*h*w)}
@@ -163,7 +163,7 @@ func slicedLTX(frames, h, w int) Latent {
 	return z
 }
 
-// The decoder looks ahead in time: a clip in slices is what it is as a whole.
+// The decoder looks ahead in time: a clip in slices equals the whole clip.
 func TestSlicesAhead(t *testing.T) {
 	dev := gputest.Open(t)
 	for _, c := range []struct {
@@ -191,8 +191,7 @@ func TestSlicesAhead(t *testing.T) {
 	}
 }
 
-// One tile is taken before tiles that nobody asked for, where it fits without giving up
-// time.
+// One tile is preferred to unrequested tiles, if it fits without slower savings.
 func TestUntiledLTX(t *testing.T) {
 	m, err := Published("ltx2", gpu.Info{Limits: gpu.DefaultLimits}, Settings{Precision: F16})
 	require.NoError(t, err)
@@ -211,8 +210,8 @@ func TestUntiledLTX(t *testing.T) {
 	}
 }
 
-// A sliced clip becomes the same in bands of rows, in portions, with memory on the host
-// and with less of it.
+// A sliced clip is the same in bands of rows, in portions, with memory on the host and
+// with less memory.
 func TestLTXWithLess(t *testing.T) {
 	m := open(t, gputest.Open(t), ltxCheckpoint("ltx20_small", ltx20Small)(t), F32)
 	z, clip := slicedLTX(5, 3, 2), noiseClip(17, 96, 64)

@@ -12,10 +12,9 @@ import (
 	"tessera/wgsl"
 )
 
-// A small model computes what the reference does on matrix units, too, and is
-// computed on them: SeedVR2's wide layers are as wide as the kernels ask for. The
-// driver that the tests take has no such units; tools/matrix.sh runs this on one
-// that has.
+// A small model computes what the reference does on matrix units too: SeedVR2's wide
+// layers are wide enough for the kernels. The tests' driver has no such units;
+// tools/matrix.sh runs this on one that has.
 func TestMatrixGoldens(t *testing.T) {
 	dev := gputest.Open(t)
 	choices := wgsl.Choices{}

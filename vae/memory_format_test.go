@@ -22,9 +22,9 @@ import (
 	"tessera/tiling"
 )
 
-// Clips whose causal memory is in 8 bits become nearly what they are without, and the
-// same to the bit whether it is on the host, in bands of rows or not. Each frame that
-// is kept is smaller: of four bytes a number one is left, and the rows' scales.
+// Clips whose causal memory has 8 bits are nearly the same as without, and the same to
+// the bit on the host or device, in bands of rows or not. Each stored frame shrinks from
+// four bytes per number to one, plus the rows' scales.
 func TestMemoryIn8Bits(t *testing.T) {
 	dev := gputest.Open(t)
 	seedVR2 := open(t, dev, narrow(t), F32)
@@ -32,7 +32,7 @@ func TestMemoryIn8Bits(t *testing.T) {
 		name string
 		m    *Model
 		o    Options
-		nmse float64 // at most, of decoded and encoded clips
+		nmse float64 // limit for decoded and encoded clips
 	}{
 		{"seedvr2", seedVR2, Options{}, 1e-4},
 		{"wan2.2", open(t, dev, tiny(t, synthetic.WanConfig{Nested: true, Dim: 4, Decoder: 4}), F32), Options{}, 1e-4},
@@ -74,10 +74,10 @@ func TestMemoryIn8Bits(t *testing.T) {
 				"bands":            {Options{}, 14 << 10},
 			} {
 				if (name == "rows" || name == "on the host") && testenv.Short(t) {
-					continue // "rows on the host" is both
+					continue // "rows on the host" covers both
 				}
 				if c.m.Config.Family != seedVR2.Config.Family && name == "bands" {
-					continue // whose middle needs more
+					continue // its middle needs more
 				}
 				o.MemoryFormat, o.Chunk, o.Tiling, o.Tile = MemoryI8, c.o.Chunk, c.o.Tiling, c.o.Tile
 				if o.Offload == "" {
@@ -89,7 +89,7 @@ func TestMemoryIn8Bits(t *testing.T) {
 				if o.Offload == OffloadOn {
 					require.Equal(t, want.plans[0].Causal, got.plans[0].Host)
 				}
-				if name == "bands" { // group norms add up otherwise
+				if name == "bands" { // group norms sum in another order
 					closeTo(t, got.pixels, want.pixels, 1e-6, name)
 					closeTo(t, got.latent, want.latent, 1e-6, name)
 					continue
@@ -101,7 +101,7 @@ func TestMemoryIn8Bits(t *testing.T) {
 	}
 }
 
-// In portions, with less memory after the device was out of it, and in tiles.
+// In portions, with less memory after the device ran out of it, and in tiles.
 func TestMemoryIn8BitsWithLess(t *testing.T) {
 	dev := gputest.Open(t)
 	defer dev.InjectFaults(nil)
@@ -157,7 +157,7 @@ func TestMemoryIn8BitsWithLess(t *testing.T) {
 	}
 }
 
-// What is kept in one format is no beginning for another.
+// Progress kept in one format cannot continue in another.
 func TestMemoryFormatIsKept(t *testing.T) {
 	dev := gputest.Open(t)
 	m := open(t, dev, narrow(t), F32)
@@ -173,16 +173,16 @@ func TestMemoryFormatIsKept(t *testing.T) {
 	}
 }
 
-// A real clip, of a photograph, by a trained model: frames in 8 bits change its
-// pictures by a fiftieth of a level of 8 bits, 75 dB, and how far they are from the
-// original by less than a hundredth of a decibel.
+// A real clip, of a photograph, with a trained model: frames in 8 bits change its
+// pictures by a fiftieth of an 8-bit level, 75 dB, and their distance from the original
+// by less than a hundredth of a decibel.
 func TestMemoryIn8BitsOfPictures(t *testing.T) {
 	dev := gputest.Open(t)
 	m := open(t, dev, filepath.Join("..", "assets", "tiny-seedvr2.safetensors"), F32)
 	defer m.Unload()
 	const frames, side = 9, 64
 	px := floats{frames, side, side, make([]float32, 3*frames*side*side)}
-	var original []float32 // as frames come
+	var original []float32 // in the order of frames
 	for i := range frames {
 		f, err := os.Open(filepath.Join("..", "assets", "demo", fmt.Sprintf("frame_%04d.png", i)))
 		require.NoError(t, err)
@@ -212,7 +212,7 @@ func TestMemoryIn8BitsOfPictures(t *testing.T) {
 	assert.InDelta(t, plain, eight, 0.01)
 }
 
-// psnr of numbers in [-1, 1].
+// psnr returns the PSNR of numbers in [-1, 1].
 func psnr(a, b []float32) float64 {
 	var sum float64
 	for i := range a {

@@ -20,15 +20,15 @@ import (
 	"tessera/tests/synthetic"
 )
 
-// gguf is the beginning of such a file of an architecture.
+// gguf returns the beginning of a GGUF file of an architecture.
 func gguf(architecture string) string {
 	text := func(s string) string { return string(binary.LittleEndian.AppendUint64(nil, uint64(len(s)))) + s }
 	head := "GGUF\x03\x00\x00\x00" + strings.Repeat("\x00", 8) + "\x01" + strings.Repeat("\x00", 7)
 	return head + text("general.architecture") + "\x08\x00\x00\x00" + text(architecture)
 }
 
-// What people hand over in a checkpoint's place is told in two lines: what it is, and which
-// file is meant, its size and where it is. Names of tensors are not among them.
+// A file given instead of a checkpoint is described in two lines: what it is, and which
+// file is meant, with size and address. The text contains no tensor names.
 func TestMistakes(t *testing.T) {
 	const (
 		hub    = "https://huggingface.co/"
@@ -44,10 +44,10 @@ func TestMistakes(t *testing.T) {
 		page   = "download the file itself: on Hugging Face its address has /resolve/ in place of /blob/"
 	)
 	for _, c := range []struct {
-		tensor string // or else
+		tensor string // or a single tensor
 		text   string
 		shape  []int
-		name   string // of the file; else m.safetensors
+		name   string // of the file; default m.safetensors
 		is, do string
 	}{
 		// Diffusion models.
@@ -77,7 +77,7 @@ func TestMistakes(t *testing.T) {
 		{tensor: "add_embedding.linear_1.weight", is: "the U-Net of SDXL", do: sdxl},
 		{tensor: "model.diffusion_model.input_blocks.0.0.weight", is: "the U-Net of Stable Diffusion", do: sd},
 		{tensor: "transformer_blocks.0.attn.to_q.weight", is: "a diffusion model", do: others},
-		// What changes them.
+		// Changes of them.
 		{tensor: "diffusion_model.blocks.0.self_attn.q.lora_A.weight", shape: []int{2, 5120}, is: "a LoRA for Wan, expected a VAE", do: wan21},
 		{tensor: "lora_unet_blocks_0_self_attn_q.lora_down.weight", shape: []int{2, 3072}, is: "a LoRA for Wan 2.2 TI2V-5B", do: wan22},
 		{tensor: "transformer_blocks.0.img_mlp.net.0.proj.lora_A.weight", is: "a LoRA for Qwen-Image", do: qwen},
@@ -100,7 +100,7 @@ func TestMistakes(t *testing.T) {
 		{tensor: "emb_params", shape: []int{2, 3}, is: "an embedding (textual inversion)", do: others},
 		{tensor: "body.0.rdb1.conv1.weight", is: "an upscaler (ESRGAN)", do: others},
 		{tensor: "flownet.block0.conv0.0.0.weight", is: "a model that makes frames between others (RIFE)", do: others},
-		// VAEs that no family reads; TestOthers has all of them.
+		// VAEs that no family supports; TestOthers has all of them.
 		{tensor: "decoder.stages.0.0.main.conv.weight", is: "a DC-AE, as in Sana, which Tessera does not read", do: "`tessera models` lists the VAEs that it reads"},
 		{tensor: "decoder.register_tokens", is: "the VAE of MiniMax-H3, which Tessera does not read", do: "`tessera models` lists the VAEs that it reads"},
 		{tensor: "patchify_proj.weight", is: "the diffusion model of an LTX-Video before LTX-2, which Tessera does not read", do: "`tessera models` lists the VAEs that it reads"},
@@ -108,7 +108,7 @@ func TestMistakes(t *testing.T) {
 		{tensor: "latent", shape: []int{16, 1, 2, 3}, is: "a latent of shape [16 1 2 3], expected a checkpoint", do: input},
 		{tensor: "latent_tensor", shape: []int{1, 16, 1, 2, 3}, is: "a latent of shape [1 16 1 2 3], expected a checkpoint", do: input},
 		{tensor: "latents_3x6x8_bfloat16", shape: []int{16, 3, 6, 8}, is: "a latent of shape [16 3 6 8], expected a checkpoint", do: input},
-		// Nothing that is known.
+		// Unknown files.
 		{tensor: "down_blocks.0.resnets.0.conv_shortcut.weight", is: "not a VAE that tessera knows: 1 tensors of no model that it reads", do: "`tessera models` lists the models that it reads"},
 		// Files of other formats.
 		{text: "version https://git-lfs.github.com/spec/v1\noid sha256:20678548f420d98d26f11442d3528f8b8c94e57ee046ef93dbb7633da8612ca1\nsize 501324814\n", is: "a Git LFS pointer, which stands for the file of 501324814 bytes", do: "fetch the file itself, with git lfs pull, `tessera pull seedvr2`, or " + hub},
@@ -153,7 +153,7 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// A download that broke off says how much of it there is.
+// An interrupted download reports how much of the file exists.
 func TestCutCheckpoint(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "vae.safetensors")
 	require.NoError(t, synthetic.CreateKL(path, synthetic.KLConfig{Quant: true, DType: safetensors.F16}))

@@ -9,7 +9,7 @@ import (
 )
 
 // mochiFamily is the VAE of Mochi 1: autoencoder_kl_mochi.py of diffusers. Its encoder
-// attends to all frames so far, so that it sees a clip at once, as the reference does.
+// attends to all earlier frames, so it sees a whole clip at once, as in the reference.
 var mochiFamily = family{
 	name:      mochi,
 	marks:     []string{mochiKey, mochiOriginalKey},
@@ -20,7 +20,7 @@ var mochiFamily = family{
 	encoder:   newMochiEncoder,
 	decoder:   newMochiDecoder,
 
-	tilings:       []Tiling{Feather, Diffusers},       // a group norm sees all of a tile
+	tilings:       []Tiling{Feather, Diffusers},       // a group norm spans the whole tile
 	first:         func(step int) int { return step }, // a clip's first latent frame is like the others
 	atOnce:        true,
 	beyond:        mirrored,
@@ -31,14 +31,14 @@ var mochiFamily = family{
 	classes:       []string{"AutoencoderKLMochi"},
 }
 
-// mochiEps is that of every group norm, mochiHead the channels of a head.
+// mochiEps is the eps of every group norm, mochiHead the channels of an attention head.
 const (
 	mochiEps  = 1e-5
 	mochiHead = 32
 )
 
-// newMochiEncoder is MochiEncoder3D, of which the first channels are the mean. It reads
-// the Fourier features of pixels, which the host makes (input.go).
+// newMochiEncoder builds MochiEncoder3D, whose first output channels are the mean. It
+// reads Fourier features of pixels, which the host computes (input.go).
 func newMochiEncoder(l *loader, c Config) *engine.Network {
 	m := &mochiLayers{l, c.Layout == "original"}
 	first := c.Widths[0]
@@ -58,8 +58,8 @@ func newMochiEncoder(l *loader, c Config) *engine.Network {
 	return &engine.Network{Name: "encoder", Whole: append(all, &moments{l.unbiased().pointwise("encoder.proj_out", last, 2*c.Latent, 0)})}
 }
 
-// newMochiDecoder is MochiDecoder3D. It makes Temporal frames of every latent frame, and
-// drops all but the last of the first one's.
+// newMochiDecoder builds MochiDecoder3D. It makes Temporal frames of each latent frame
+// and drops all but the last of the first latent frame's.
 func newMochiDecoder(l *loader, c Config) *engine.Network {
 	m := &mochiLayers{l, c.Layout == "original"}
 	first, last := c.Decoder[0], c.Decoder[len(c.Decoder)-1]
@@ -82,13 +82,13 @@ func newMochiDecoder(l *loader, c Config) *engine.Network {
 	return &engine.Network{Name: "decoder", Whole: engine.Series{s, &engine.Drop{Name: "decoder.drop", N: c.Temporal - 1}}}
 }
 
-// mochiLayers makes what is the family's own.
+// mochiLayers builds the family's special layers.
 type mochiLayers struct {
 	*loader
-	joined bool // queries, keys and values are one layer's
+	joined bool // one layer makes queries, keys and values
 }
 
-// blocks are residual blocks, each followed by attention where that is asked for.
+// blocks builds residual blocks, each followed by attention if attends is set.
 func (m *mochiLayers) blocks(name string, c, n int, attends bool) *marked {
 	var all engine.Series
 	for i := range n {
@@ -104,7 +104,7 @@ func (m *mochiLayers) blocks(name string, c, n int, attends bool) *marked {
 	return &marked{name: name, layer: all}
 }
 
-// attention looks at a pixel's frames so far.
+// attention builds attention to a pixel's earlier frames.
 func (m *mochiLayers) attention(norm, name string, c int) *attention {
 	layers, rows := []string{name + ".to_q", name + ".to_k", name + ".to_v"}, c
 	if m.joined {
@@ -122,9 +122,9 @@ func (m *mochiLayers) attention(norm, name string, c int) *attention {
 	}
 }
 
-// down is a convolution of blocks of frames and pixels, of which each is read once: those
-// become channels, which a product makes fewer. The first frame of a clip stands in front
-// of it as often as a block asks for.
+// down builds a convolution of separate blocks of frames and pixels: the blocks become
+// channels, and a pointwise layer reduces these. A clip's first frame is repeated before it
+// to fill the first block.
 func (m *mochiLayers) down(name string, cin, cout, time int) engine.Series {
 	block := 4 * time * cin
 	m.product(name, cout, cin, time, 2, 2)
@@ -132,7 +132,7 @@ func (m *mochiLayers) down(name string, cin, cout, time int) engine.Series {
 	return engine.Series{&engine.Unshuffle{Name: name + ".unshuffle", Out: block, Time: time, Space: 2}, &engine.Pointwise{Name: name, Weights: w, Out: cout}}
 }
 
-// up is a product whose outputs become frames and pixels, channel slowest.
+// up builds a pointwise layer whose outputs become frames and pixels, channel slowest.
 func (m *mochiLayers) up(name string, cin, cout, time int) *engine.PixelShuffle {
 	phases := 4 * time
 	m.product(name, cout*phases, cin)
@@ -140,12 +140,12 @@ func (m *mochiLayers) up(name string, cin, cout, time int) *engine.PixelShuffle 
 	return &engine.PixelShuffle{Name: name, Weights: w, Out: cout, Phases: time, All: true}
 }
 
-// fourierChannels are those of the Fourier features of so many.
+// fourierChannels returns the channels of the Fourier features of c channels.
 func fourierChannels(c int) int { return 5 * c }
 
-// fourier appends to a pixel of the network the sines of 2π·64 and 2π·128 times its
-// channels, then their cosines, with both of a channel side by side. The host makes them:
-// activations stored as halves would not hold the phase.
+// fourier appends the sines of 2π·64 and 2π·128 times a pixel's channels, then their
+// cosines, with both frequencies of a channel side by side. The host computes them,
+// because activations stored as halves would lose the phase.
 func fourier(to, pixel []float32) {
 	n := len(pixel)
 	for i, v := range pixel {

@@ -8,9 +8,9 @@ import (
 	"tessera/format"
 )
 
-// mochi is the name of Mochi 1's family. The keys are tensors that its layouts are told
-// by: diffusers' names and the original ones, which files of one network have without
-// "encoder." or "decoder.".
+// mochi is the name of Mochi 1's family. The keys are tensors that identify its layouts:
+// diffusers' names and the original ones. Files of one network have the original names
+// without "encoder." or "decoder.".
 const (
 	mochi                   = "mochi1"
 	mochiKey                = "decoder.block_in.resnets.0.conv1.conv.weight"
@@ -21,14 +21,14 @@ const (
 	mochiEncoderFileKey     = "layers.4.layers.1.stack.5.weight"
 )
 
-// mochiConfig is what stages of Mochi 1 have, beside their widths.
+// mochiConfig describes the stages of Mochi 1 beside their widths.
 type mochiConfig struct {
-	encoder, decoder []int // residual blocks of each stage, those at the latent's side among them
-	out, in          int   // of them those of the encoder's end and of the decoder's start
+	encoder, decoder []int // residual blocks of each stage, including those at the latent's size
+	out, in          int   // of these, the blocks at the encoder's end and the decoder's start
 	down, up         []int // frames that become one, or are made of one, between stages
 }
 
-// publishedMochi is the configuration of Mochi 1's.
+// publishedMochi is the configuration of Mochi 1.
 var publishedMochi = Config{
 	Model: "Mochi 1", Layout: "diffusers", Groups: 32, Spatial: 8, Temporal: 6, Channels: 3, Patch: 1, Blocks: 3, Latent: 12,
 	Widths: []int{64, 128, 256, 384}, Decoder: []int{768, 512, 256, 128},
@@ -51,8 +51,8 @@ var (
 	}
 )
 
-// mochiLayout is that of a file's names: the network that has them without "encoder." or
-// "decoder.", "" where none does. ok: it is Mochi 1's.
+// mochiLayout returns the layout of a file's names, and the network whose names lack
+// "encoder." or "decoder.", "" if both have it. ok reports whether the file is Mochi 1's.
 func mochiLayout(f format.File) (layout, bare string, ok bool) {
 	switch {
 	case hasTensor(f, mochiKey, mochiEncoderKey):
@@ -67,7 +67,7 @@ func mochiLayout(f format.File) (layout, bare string, ok bool) {
 	return "", "", false
 }
 
-// isMochi tells a file of those layouts.
+// isMochi recognises a file of those layouts.
 func isMochi(f format.File) bool {
 	_, _, ok := mochiLayout(f)
 	return ok
@@ -120,7 +120,7 @@ func configureMochi(f format.File) (Config, tensors, error) {
 	return c, t, c.checkSizes(f.Name())
 }
 
-// mochiFactors is what stages change altogether: sides, and frames.
+// mochiFactors returns the product of the stages' factors, for sides and frames.
 func mochiFactors(times []int) (space, time int) {
 	space, time = 1<<len(times), 1
 	for _, n := range times {
@@ -129,8 +129,8 @@ func mochiFactors(times []int) (space, time int) {
 	return space, time
 }
 
-// mochiEncoder reads the encoder's stages: a convolution of blocks of frames and pixels
-// before each but the first.
+// mochiEncoder reads the encoder's stages. Each but the first starts with a convolution
+// of blocks of frames and pixels.
 func (c *Config) mochiEncoder(t tensors) error {
 	w, err := t.dim("encoder.proj_in.weight", 0, 2)
 	if err != nil {
@@ -174,11 +174,12 @@ func (c *Config) mochiEncoder(t tensors) error {
 	return nil
 }
 
-// mochiLongest is how many frames become one, or are made of one, at a time.
+// mochiLongest is the largest number of frames that one stage turns into one, or makes of
+// one.
 const mochiLongest = 3
 
-// mochiDecoder reads the decoder's stages: a product after each but the last, whose
-// outputs tell how many frames are made of one.
+// mochiDecoder reads the decoder's stages. Each but the last ends with a pointwise layer,
+// whose outputs say how many frames it makes of one.
 func (c *Config) mochiDecoder(t tensors) (err error) {
 	const conv = "resnets.0.conv1.conv.weight"
 	n, err := t.stages("decoder.up_blocks.%d." + conv)
@@ -215,20 +216,20 @@ func (c *Config) mochiDecoder(t tensors) (err error) {
 	return err
 }
 
-// mochiParts are parts of diffusers' names in a block, and the original ones.
+// mochiParts are parts of diffusers' names in a block, with the original ones.
 var mochiParts = []string{
 	".norm1.norm_layer.", ".stack.0.", ".conv1.conv.", ".stack.2.", ".norm2.norm_layer.", ".stack.3.", ".conv2.conv.", ".stack.5.",
 	".norm_layer.", ".attn_block.norm.", ".to_qkv.", ".attn_block.attn.qkv.", ".to_out.0.", ".attn_block.attn.out.",
 }
 
-// mochiEnds are the names of what is in no block.
+// mochiEnds are the names of tensors outside of blocks.
 var mochiEnds = map[string]string{
 	"decoder.conv_in": "decoder.blocks.0.0", "decoder.proj_out": "decoder.output_proj",
 	"encoder.proj_in": "encoder.layers.0", "encoder.norm_out.norm_layer": "encoder.output_norm", "encoder.proj_out": "encoder.output_proj",
 }
 
-// mochiOriginal is the original name of a tensor. There stages are numbered with what is
-// before and behind them; of three in either network.
+// mochiOriginal returns the original name of a tensor. The original numbers the stages
+// together with the layers before and after them, three in either network.
 func mochiOriginal(name string) string {
 	at := strings.LastIndexByte(name, '.')
 	if end, ok := mochiEnds[name[:max(0, at)]]; ok {

@@ -15,14 +15,14 @@ import (
 	"tessera/tiling"
 )
 
-// The published size has the published number of tensors and parameters, and is what
+// The published size has the published number of tensors and parameters, and equals what
 // Published plans for.
 func TestPublishedMochi(t *testing.T) {
 	testPublished(t, mochi, synthetic.Mochi(synthetic.MochiConfig{}), 437, 459_748_611, "")
 }
 
-// originalMochi is a checkpoint by its original names, where queries, keys and values are
-// one tensor.
+// originalMochi writes a checkpoint with its original names, in which queries, keys and
+// values are one tensor.
 func originalMochi(t *testing.T, path string, name func(string) string) string {
 	t.Helper()
 	return edited(t, path, func(all []synthetic.Raw) (original []synthetic.Raw) {
@@ -70,7 +70,7 @@ func TestOriginalNamesOfMochi(t *testing.T) {
 	}
 }
 
-// Names of diffusers and the original ones, behind a prefix too, are one model, which
+// diffusers' names and the original ones, also behind a prefix, are one model, which
 // decodes and encodes to the same bits. Files of one network need no "encoder." or
 // "decoder.".
 func TestNamesOfMochi(t *testing.T) {
@@ -99,7 +99,7 @@ func TestNamesOfMochi(t *testing.T) {
 	require.Equal(t, [][]int{{3, 3, 4, 9}, {9, 4, 3, 3}}, [][]int{c.StageBlocks("encoder"), c.StageBlocks("decoder")})
 }
 
-// A pipeline's latents are (mu - mean) / deviation, by diffusers' numbers.
+// A pipeline's latents are (mu - mean) / deviation, with diffusers' numbers.
 func TestStatisticsOfMochi(t *testing.T) {
 	dev := gputest.Open(t)
 	m := open(t, dev, made(t, "mochi12.safetensors", func(path string) error {
@@ -112,7 +112,7 @@ func TestStatisticsOfMochi(t *testing.T) {
 	})
 }
 
-// The features are sines and cosines of float64, however large the phase.
+// The features are sines and cosines in float64, for any phase.
 func TestFourierFeatures(t *testing.T) {
 	pixel := []float32{-1, 0.3047208565, 0.999}
 	got := make([]float32, 16)
@@ -123,11 +123,11 @@ func TestFourierFeatures(t *testing.T) {
 			assert.InDelta(t, math.Cos(2*math.Pi*times*float64(v)), got[9+2*i+f], 1e-7)
 		}
 	}
-	assert.Equal(t, []float32{0, 0, 0}, got[:3]) // the pixel itself goes in front of them
+	assert.Equal(t, []float32{0, 0, 0}, got[:3]) // the pixel precedes them
 }
 
-// Decoded in slices, in portions, in bands and with memory on the host, a clip is what it
-// is at once. An encoder sees all of a clip, in bands too.
+// A clip decoded in slices, in portions, in bands and with memory on the host equals one
+// decoded at once. An encoder sees a whole clip, in bands too.
 func TestMochiInSlices(t *testing.T) {
 	m := open(t, gputest.Open(t), mochiCheckpoint(t), F32)
 	z, clip := noiseLatent5(5, 3, 2), noiseClip(13, 24, 16)
@@ -157,14 +157,13 @@ func TestMochiInSlices(t *testing.T) {
 	}
 }
 
-// noiseLatent5 is a latent of five channels.
+// noiseLatent5 returns a latent of five channels.
 func noiseLatent5(frames, h, w int) Latent {
 	return Latent{Channels: 5, Frames: frames, Height: h, Width: w, Data: noise(5 * frames * h * w)}
 }
 
-// Tiles as diffusers has them are those of tiled_decode: each decoded by itself, and the
-// rows and columns that two have in common blended, above first, of what is blended
-// already.
+// Diffusers tiles equal tiled_decode: each tile is decoded separately, and the rows and
+// columns that two tiles share are blended, rows first, from what is already blended.
 func TestDiffusersTilesOfMochi(t *testing.T) {
 	dev := gputest.Open(t)
 	m := open(t, dev, mochiCheckpoint(t), F32)
@@ -230,7 +229,7 @@ func TestDiffusersTilesOfMochi(t *testing.T) {
 	require.ErrorIs(t, err, ErrTiling)
 }
 
-// Files that are not what their names say are refused with what was found.
+// Files whose tensors contradict their names are refused with what was found.
 func TestUnfitMochi(t *testing.T) {
 	testUnfit(t, mochiCheckpoint(t), []unfit{
 		{"encoder.proj_in.weight", []int{32, 3}, "reads 3 channels, expected the 15 Fourier features of a pixel"},

@@ -1,12 +1,23 @@
-// Package vae encodes video to latents and decodes latents to video with the
-// VAEs of image and video generators, from their original checkpoints. Start
-// at Open, Model.Encode and Model.Decode; Inspect needs no device.
+// Package vae encodes video to latents and decodes latents to video with the VAEs of
+// image and video generators, from their original checkpoints. Start at Open,
+// Model.Decode and Model.Encode:
 //
-// A model is a family's description of two networks, each a tree of layers named
-// as in the checkpoint. Package engine runs them on clips of any size. Planning
-// needs no device.
+//	device, err := gpu.Open(gpu.Options{})
+//	...
+//	model, err := vae.Open(device, "wan2.1_vae.safetensors", vae.Settings{})
+//	...
+//	for frame, err := range model.Decode(ctx, latent, vae.DecodeOptions{RGBA8: true}) {
+//		...
+//	}
 //
-// A Model is not safe for concurrent use, nor for one run within the loop of another.
+// Package media reads and writes videos and latents. ExampleModel_Decode and
+// ExampleModel_Encode are complete programs. Inspect and Published plan without a device:
+// ExampleInspect shows what a decode needs.
+//
+// A model is a family's description of two networks, each a tree of layers named as in
+// the checkpoint. Package engine runs them on clips of any size.
+//
+// A Model is not safe for concurrent use, and a run must end before the next one starts.
 package vae
 
 import (
@@ -34,7 +45,7 @@ const (
 	F16  Precision = "f16" // packed in pairs where the adapter has no shader-f16
 )
 
-// Elem is the storage that a precision means on an adapter.
+// Elem returns the storage that a precision means on an adapter.
 func (p Precision) Elem(a gpu.Info) (wgsl.Elem, error) {
 	halves := wgsl.Packed
 	if a.F16 {
@@ -54,11 +65,11 @@ func (p Precision) Elem(a gpu.Info) (wgsl.Elem, error) {
 	return 0, fmt.Errorf("vae: precision %q, expected auto, f32 or f16", string(p))
 }
 
-// Settings are how a checkpoint is opened.
+// Settings are the options for opening a checkpoint.
 type Settings struct {
 	Precision Precision
-	As        string // which of Kinds a checkpoint is whose names and shapes several models have; "": by what is beside it, and its name
-	Force     bool   // take a file that ErrFlat is said of, or whose weights are zero
+	As        string // one of Kinds, for names and shapes that several models share; "": decide by config.json and the file's name
+	Force     bool   // accept a file with ErrFlat, or whose weights are zero
 	Kernels   KernelSettings
 }
 
@@ -66,10 +77,10 @@ type Settings struct {
 // use the fastest kernels on a device, and NoFold and Winograd if the user sets them.
 // Tests and benchmarks set Choices. Otherwise use the zero value.
 type KernelSettings struct {
-	NoFold   bool         // run layers that enlarge as the file has them, not folded into the convolutions behind them, and each temporal tap
-	Winograd *bool        // make 3x3x3 convolutions by Winograd's F(2,3) or F(4,3) in time, and a picture's by F(4,3) along rows; nil: where that is known to be faster
-	Choices  wgsl.Choices // kernels to take in place of the first that the adapter can run; nil: none
-	Choose   Chooser      // chooses kernels for what is planned on a device, in place of Choices; nil, and in a browser: nobody
+	NoFold   bool         // run layers that enlarge, and each temporal tap, as the file has them, not folded into the convolutions after them
+	Winograd *bool        // compute 3x3x3 convolutions by Winograd's F(2,3) or F(4,3) in time, and a picture's by F(4,3) along rows; nil: where that is known to be faster
+	Choices  wgsl.Choices // kernels that replace the adapter's default; nil: none
+	Choose   Chooser      // replaces Choices when a job is planned on a device; nil, and in a browser: not called
 }
 
 // Model is an open checkpoint on a device.
@@ -79,18 +90,18 @@ type Model struct {
 
 	family        *family
 	dev           *gpu.Device
-	store         *runner.Store // of the device
+	store         *runner.Store // of weights on the device
 	info          gpu.Info
 	file          format.File
 	tensors       tensors            // of the file
-	randomWeights engine.Tensors     // in their place; nil: none
-	specs         []spec             // that the networks need
-	zeros         map[string]int     // biases that they have and the file has not
+	randomWeights engine.Tensors     // replace tensors; nil: none
+	specs         []spec             // tensors that the networks need
+	zeros         map[string]int     // biases that the networks need and the file lacks
 	views         map[string]view    // see loader
 	doubled       map[string]float32 // see loader
 	kernels       engine.Kernels
 	weights       wgsl.Elem // of convolutions, as stored
-	settings      Settings  // that it was opened with
+	settings      Settings  // that the model was opened with
 	encoder       *way
 	decoder       *way
 	others        []*Model // see Share
@@ -101,13 +112,12 @@ type way struct {
 	Direction
 	net     *engine.Network
 	kernels engine.Kernels
-	chosen  wgsl.Choices // that they are for, by KernelSettings.Choose
+	chosen  wgsl.Choices // kernels that KernelSettings.Choose returned for it
 }
 
-// Inspect reads a checkpoint's header, recognises the model and checks every
-// tensor, without a device. The model plans for an adapter like a, from its
-// Limits, F16, Type and Memory; it cannot run. Errors are ErrBadModel, except
-// for an unknown Precision.
+// Inspect reads a checkpoint's header, identifies the model and checks every tensor,
+// without a device. The model plans for an adapter like a, from its Limits, F16, Type and
+// Memory; it cannot run. Errors are ErrBadModel, except for an unknown Precision.
 func Inspect(path string, a gpu.Info, o Settings) (*Model, error) {
 	f, err := format.Open(path)
 	if err != nil {
@@ -120,8 +130,8 @@ func Inspect(path string, a gpu.Info, o Settings) (*Model, error) {
 	return m, err
 }
 
-// InspectFile is Inspect for an open file, whose name is its path. The model's
-// Close closes it; on an error the caller has to.
+// InspectFile is Inspect for an open file, whose name is its path. The model's Close
+// closes it; after an error the caller must close it.
 func InspectFile(f format.File, a gpu.Info, o Settings) (*Model, error) {
 	m, err := inspect(f, a, o)
 	if err != nil {
@@ -160,8 +170,8 @@ func inspect(f format.File, a gpu.Info, o Settings) (*Model, error) {
 	return m, nil
 }
 
-// ofPart says of an error about one of several files of a checkpoint what to open in its
-// place.
+// ofPart adds to an error about one of a checkpoint's several files which file to open
+// instead.
 func ofPart(path string, err error) error {
 	index, n, beside := format.IndexOf(path)
 	if index == "" {
@@ -175,8 +185,8 @@ func ofPart(path string, err error) error {
 }
 
 // Published is Inspect for a published checkpoint without its file. The name is a
-// family's, a model's or one of format/known's, in any spelling. Weights are assumed to
-// be f16.
+// family's, a model's or one of format/known's, in any spelling. Published assumes f16
+// weights.
 func Published(name string, a gpu.Info, o Settings) (*Model, error) {
 	fam, c := publishedAs(name)
 	if fam == nil {
@@ -215,7 +225,7 @@ func (m *Model) on(dev *gpu.Device) *Model {
 	return m
 }
 
-// build makes the networks for a file and checks its tensors.
+// build builds the networks for a file and checks its tensors.
 func build(f format.File, elem wgsl.Elem, a gpu.Info, o Settings) (*Model, error) {
 	fam, c, have, err := recognise(f)
 	if err == nil {
@@ -238,7 +248,7 @@ func build(f format.File, elem wgsl.Elem, a gpu.Info, o Settings) (*Model, error
 	return m, nil
 }
 
-// newModel makes the networks of a configuration.
+// newModel builds the networks of a configuration.
 func newModel(fam *family, c Config, elem, weights wgsl.Elem, a gpu.Info, o Settings) (*Model, error) {
 	m := &Model{Config: c, Elem: elem, family: fam, info: a, weights: weights, settings: o, zeros: map[string]int{}, views: map[string]view{}, doubled: map[string]float32{}}
 	var err error
@@ -264,11 +274,11 @@ func newModel(fam *family, c Config, elem, weights wgsl.Elem, a gpu.Info, o Sett
 	return m, nil
 }
 
-// noNetwork stands for one that a file lacks. It is never planned: Config.Can refuses
-// that.
+// noNetwork replaces a network that the file lacks. It is never planned: Config.Can
+// refuses it.
 func noNetwork(*loader, Config) *engine.Network { return &engine.Network{} }
 
-// network makes one for kernels, and appends the tensors that it needs to specs.
+// network builds a network for kernels and appends the tensors that it needs to specs.
 func (m *Model) network(build func(*loader, Config) *engine.Network, k engine.Kernels, specs *[]spec) *engine.Network {
 	l := &loader{weights: engine.NewWeights(k.Activations, m.weights), specs: specs, groups: m.Config.Groups, fold: !m.settings.Kernels.NoFold, residual: m.residual(), zeros: m.zeros, views: m.views, doubled: m.doubled}
 	net := build(l, m.Config)
@@ -276,7 +286,7 @@ func (m *Model) network(build func(*loader, Config) *engine.Network, k engine.Ke
 	return net
 }
 
-// residual is the family's, where activations are halves.
+// residual returns the family's residual if activations are halves.
 func (m *Model) residual() *residual {
 	if m.Elem == wgsl.F32 {
 		return nil
@@ -284,8 +294,8 @@ func (m *Model) residual() *residual {
 	return m.family.residual
 }
 
-// spare are the tensors that a file may have beside what the model needs: those between
-// two networks of which it lacks one.
+// spare returns tensors that a file may have although the model does not need them: those
+// between two networks, if it lacks one of the networks.
 func (m *Model) spare() []string {
 	if m.Config.Lacks == "" {
 		return nil
@@ -293,7 +303,7 @@ func (m *Model) spare() []string {
 	return m.family.between
 }
 
-// shortened are choices with what KernelSettings.Winograd says.
+// shortened adds KernelSettings.Winograd to choices.
 func (m *Model) shortened(choices wgsl.Choices) wgsl.Choices {
 	if on := m.settings.Kernels.Winograd; on != nil {
 		return choices.Winograd(m.info, *on)
@@ -301,8 +311,8 @@ func (m *Model) shortened(choices wgsl.Choices) wgsl.Choices {
 	return choices
 }
 
-// weightElem stores weights as halves where the checkpoint does, which is
-// exact, and where the activations are halves.
+// weightElem chooses the storage of weights: halves if the checkpoint has halves, which
+// is exact, or if the activations are halves.
 func weightElem(f format.File, elem wgsl.Elem) wgsl.Elem {
 	if elem != wgsl.F32 {
 		return wgsl.Packed
@@ -316,7 +326,7 @@ func weightElem(f format.File, elem wgsl.Elem) wgsl.Elem {
 	return wgsl.Packed
 }
 
-// load has the weights on the device that a plan reads.
+// load uploads the weights that a plan reads.
 func (m *Model) load(ctx context.Context, p *Plan, told func(done, total int64)) error {
 	var from engine.Tensors = &reader{tensors: m.tensors, force: m.settings.Force, residual: m.residual(), zeros: m.zeros, doubled: m.doubled}
 	if m.randomWeights != nil {
@@ -340,7 +350,7 @@ func (m *Model) load(ctx context.Context, p *Plan, told func(done, total int64))
 
 // Unload removes the weights from the device. The next job loads them again.
 func (m *Model) Unload() {
-	if m.store == nil { // of Inspect
+	if m.store == nil { // made by Inspect
 		return
 	}
 	for _, w := range []*way{m.encoder, m.decoder} {
@@ -351,20 +361,20 @@ func (m *Model) Unload() {
 // Close releases the weights and the file.
 func (m *Model) Close() error {
 	m.Unload()
-	if m.file == nil { // of Published
+	if m.file == nil { // made by Published
 		return nil
 	}
 	return m.file.Close()
 }
 
-// Summary is what a checkpoint holds.
+// Summary describes the content of a checkpoint.
 type Summary struct {
 	File       string
 	Format     string // "safetensors" or "pth"
 	Bytes      int64
 	Tensors    int
 	Parameters int64
-	DTypes     map[string]int // tensors of each
+	DTypes     map[string]int // number of tensors by type
 	Metadata   map[string]string
 }
 
@@ -383,7 +393,7 @@ func (m *Model) Summary() Summary {
 	return s
 }
 
-// job is a direction of the model on a clip of the input's size.
+// job describes a direction of the model on a clip of the input's size.
 func (m *Model) job(w *way, frames, height, width int, independent bool, out engine.Output) *engine.Job {
 	return &engine.Job{
 		Direction: w.Direction, Network: w.net, Kernels: w.kernels, Adapter: m.info, NoFold: m.settings.Kernels.NoFold,
@@ -391,7 +401,7 @@ func (m *Model) job(w *way, frames, height, width int, independent bool, out eng
 	}
 }
 
-// plan lays a job out, on the other devices too where it has several tiles.
+// plan plans a job, also on the other devices if it has several tiles.
 func (m *Model) plan(ctx context.Context, job func(m *Model) *engine.Job, o Options) (*Plan, []*runner.Worker, error) {
 	options := o.engine()
 	p, err := m.lay(ctx, job, options)
@@ -402,7 +412,7 @@ func (m *Model) plan(ctx context.Context, job func(m *Model) *engine.Job, o Opti
 	return p, workers, err
 }
 
-// lay lays it out on the model's device.
+// lay plans a job on the model's device.
 func (m *Model) lay(ctx context.Context, job func(m *Model) *engine.Job, options engine.Options) (*Plan, error) {
 	p, err := engine.NewPlan(ctx, job(m), options)
 	if err == nil {
@@ -414,7 +424,7 @@ func (m *Model) lay(ctx context.Context, job func(m *Model) *engine.Job, options
 	return p, nil
 }
 
-// lost tells of a device that failed.
+// lost reports a device that failed.
 func (m *Model) lost(w Watch) func(gpu.Info, error) {
 	if w.Lost == nil {
 		return nil
@@ -422,8 +432,8 @@ func (m *Model) lost(w Watch) func(gpu.Info, error) {
 	return func(adapter gpu.Info, err error) { w.Lost(adapter, m.explain(err)) }
 }
 
-// explain says what to do about an error, and that it is this package's: callers
-// need not know that there is an engine.
+// explain adds advice to an error and replaces package engine's name by this one's,
+// because callers need not know the engine.
 func (m *Model) explain(err error) error {
 	text, own := strings.CutPrefix(err.Error(), "engine: ")
 	if !own {
@@ -441,7 +451,7 @@ func (m *Model) explain(err error) error {
 	return &explained{err, "vae: " + text}
 }
 
-// explained is an error in other words.
+// explained is an error with another text.
 type explained struct {
 	error
 	text string
@@ -450,12 +460,12 @@ type explained struct {
 func (e *explained) Error() string { return e.text }
 func (e *explained) Unwrap() error { return e.error }
 
-// Speed measures the FLOP/s of the model's device.
+// Speed measures the device's FLOP/s.
 func (m *Model) Speed(ctx context.Context) (float64, error) {
 	return runner.Speed(ctx, m.dev, m.kernels)
 }
 
-// Speed measures the FLOP/s of a device with activations of a precision.
+// Speed measures a device's FLOP/s with activations of a precision.
 func Speed(ctx context.Context, dev *gpu.Device, p Precision) (float64, error) {
 	elem, err := p.Elem(dev.Info())
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"tessera/wgsl"
 )
 
-// Draw draws a latent of moments, as encoding with the same seed does, in the
-// model's own numbers. The clips of a batch are drawn one after another.
+// Draw draws a latent from moments, as encoding with the same seed does, in the model's
+// own numbers. It draws the clips of a batch one after another.
 func Draw(moments Latent, seed uint64) Latent {
 	z := moments.Mean()
 	z.Data = make([]float32, len(z.Data))

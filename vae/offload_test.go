@@ -18,14 +18,15 @@ import (
 	"tessera/tiling"
 )
 
-// coded is a clip as a model makes it of latents, and the latents it makes of a clip.
+// coded is a clip that a model decodes from latents, and the latents that it encodes from
+// a clip.
 type coded struct {
 	pixels, latent []float32
 	plans          [2]*Plan
 }
 
-// both decodes and encodes with options, and holds that no more is on the device than
-// was planned.
+// both decodes and encodes with options, and checks that the device never holds more than
+// planned.
 func both(t *testing.T, m *Model, o Options) (is coded) {
 	t.Helper()
 	o.Unscaled = true
@@ -60,7 +61,7 @@ func both(t *testing.T, m *Model, o Options) (is coded) {
 	return is
 }
 
-// banded holds that all layers that keep something were made in bands.
+// banded checks that all layers with causal memory ran in bands.
 func banded(t *testing.T, p, plain *Plan) {
 	was := plain.Layers()
 	for k, l := range p.Layers() {
@@ -70,9 +71,9 @@ func banded(t *testing.T, p, plain *Plan) {
 	}
 }
 
-// Clips whose causal memory is on the host become what they are without: frames at
-// once, every layer that keeps some in bands of rows, norms and others too, in
-// portions, and in slices of several frames in tiles.
+// Clips whose causal memory is on the host equal those without: whole frames, every layer
+// with memory in bands of rows, also norms and others, in portions, and in slices of
+// several frames in tiles.
 func TestOffloadIsExact(t *testing.T) {
 	dev := gputest.Open(t)
 	seedVR2 := open(t, dev, narrow(t), F32)
@@ -80,7 +81,7 @@ func TestOffloadIsExact(t *testing.T) {
 	wan21 := open(t, dev, tiny(t, synthetic.WanConfig{Dim: 6, Latent: 4}), F32)
 	hunyuan15 := open(t, dev, narrow15(t), F32)
 	cogVideoX := open(t, dev, narrowCogVideoX(t), F32)
-	const rows = 400 // bytes: of any layer's memory more are kept
+	const rows = 400 // bytes; every layer keeps more
 	for _, c := range []struct {
 		name    string
 		m       *Model
@@ -116,7 +117,7 @@ func TestOffloadIsExact(t *testing.T) {
 					banded(t, p, want.plans[i])
 				}
 			}
-			if c.o.Internals.Least { // which rounds otherwise
+			if c.o.Internals.Least { // this rounds differently
 				closeTo(t, got.pixels, want.pixels, 1e-11, "decoded")
 				closeTo(t, got.latent, want.latent, 1e-11, "encoded")
 				return
@@ -127,8 +128,8 @@ func TestOffloadIsExact(t *testing.T) {
 	}
 }
 
-// Out of memory, a job on a card goes on with causal memory on the host; and where
-// that is there already, with less, to the same frames.
+// After running out of memory, a job on a card continues with causal memory on the host,
+// or if it is there already with less memory, to the same frames.
 func TestOffloadOutOfMemory(t *testing.T) {
 	dev := gputest.Open(t)
 	defer dev.InjectFaults(nil)
@@ -144,7 +145,7 @@ func TestOffloadOutOfMemory(t *testing.T) {
 		require.Equal(t, o.Offload == OffloadOn, p.Away)
 		var all []*Plan
 		o.Internals.Least, o.Offload = true, OffloadOff
-		if !p.Away { // no more than it takes at least without the host
+		if !p.Away { // at most the least without the host
 			least, err := m.PlanDecode(t.Context(), z.Frames, z.Height, z.Width, DecodeOptions{Options: o})
 			require.NoError(t, err)
 			smaller(dev, dev.Stats().Bytes+least.Bytes()-least.Staging-1)
@@ -167,8 +168,7 @@ func TestOffloadOutOfMemory(t *testing.T) {
 	}
 }
 
-// Tiles that must be smaller without are larger with causal memory on the host, as
-// long as that has room.
+// Tiles are larger with causal memory on the host, as long as that has room.
 func TestOffloadBeforeSmallerTiles(t *testing.T) {
 	a := gpu.Info{Limits: gpu.DefaultLimits, Type: "discrete", Memory: 8 << 30}
 	m, err := Inspect(smallCheckpoint(t), a, Settings{Precision: F32})
@@ -193,9 +193,9 @@ func TestOffloadBeforeSmallerTiles(t *testing.T) {
 	require.Equal(t, off, full)
 }
 
-// In portions a convolution to fewer channels keeps, on the host, the frames that it reads
-// where it makes frames in pairs, which can't add to what frames give to later ones; the
-// least memory keeps what they give. All make the same.
+// In portions, a convolution to fewer channels that makes frames in pairs keeps its input
+// frames on the host, because pairs cannot add to the sums for later frames; the plan
+// with the least memory keeps the sums. All give the same result.
 func TestWinogradKeepsFramesOnTheHost(t *testing.T) {
 	testenv.Long(t)
 	dev, on := gputest.Open(t), true
@@ -227,7 +227,7 @@ func TestWinogradKeepsFramesOnTheHost(t *testing.T) {
 		p = plan(o)
 	}
 	require.False(t, p.InPlace)
-	winograd := macs(p) // of portions of two frames, where all at once may be four together
+	winograd := macs(p) // in portions of two frames; at once it may be four together
 	require.LessOrEqual(t, winograd, once*4/3)
 	closeTo(t, run(p), want, 1e-11, "portions that keep frames")
 	p = plan(Options{Offload: OffloadOn, Internals: Internals{Least: true}})
@@ -236,7 +236,8 @@ func TestWinogradKeepsFramesOnTheHost(t *testing.T) {
 	closeTo(t, run(p), want, 1e-11, "portions that keep what they give")
 }
 
-// The least is a budget that a job runs within, and nothing is planned for a byte less.
+// The least memory of a plan is a budget that a job runs within, and no plan needs a byte
+// less.
 func TestLeastIsEnough(t *testing.T) {
 	for name, path := range map[string]string{
 		"seedvr2": narrow(t),
@@ -277,8 +278,8 @@ func TestLeastIsEnough(t *testing.T) {
 	}
 }
 
-// loaded begins a peak anew when weights are there: to fold few channels takes more than
-// the smallest decode of them.
+// loaded restarts the peak when weights are loaded: folding few channels takes more than
+// their smallest decode.
 func loaded(t *testing.T, dev *gpu.Device) func(done, total int64) {
 	return func(done, total int64) {
 		if done == total {

@@ -7,29 +7,29 @@ import (
 	"tessera/tiling"
 )
 
-// How a job is run is the engine's affair; these are its words for it.
+// The engine runs jobs; these are its types.
 type (
-	// Direction is one way through a model, with its scales.
+	// Direction is one direction of a model, with its scales.
 	Direction = engine.Direction
-	// Tiling is how a frame that is cut into tiles becomes one again.
+	// Tiling is a way to combine tiles into a frame.
 	Tiling = engine.Tiling
-	// MemoryFormat is how causal memory is kept.
+	// MemoryFormat is the storage of causal memory.
 	MemoryFormat = engine.MemoryFormat
-	// Offload says whether causal memory lives on the host.
+	// Offload decides whether causal memory lives on the host.
 	Offload = engine.Offload
-	// Internals are options that a job seldom sets.
+	// Internals are options that a job rarely needs.
 	Internals = engine.Internals
-	// Plan is how a job will be cut and what it will need.
+	// Plan describes how a job is cut and what it needs.
 	Plan = engine.Plan
-	// Layer is what a layer does in a whole job.
+	// Layer describes the work of a layer in a whole job.
 	Layer = engine.Layer
-	// Progress says how far a job is.
+	// Progress describes how much of a job is done.
 	Progress = runner.Progress
-	// Preview is one frame of one tile by itself.
+	// Preview is one frame of one tile.
 	Preview = runner.Preview
-	// Spool holds bytes that the device has no room for.
+	// Spool holds bytes that do not fit on the device.
 	Spool = engine.Spool
-	// Keeper keeps what slices of a clip leave for the next ones.
+	// Keeper stores what slices of a clip leave for the next ones.
 	Keeper = runner.Keeper
 )
 
@@ -58,19 +58,19 @@ const (
 
 // Errors of planning and running.
 var (
-	// ErrMemory: what was asked for needs more memory than the budget.
+	// ErrMemory means that the job needs more memory than the budget.
 	ErrMemory = engine.ErrMemory
-	// ErrHost: what is to live on the host needs more memory than may be taken there. It
-	// is an ErrMemory.
+	// ErrHost means that the job needs more host memory than it may use. It is an
+	// ErrMemory.
 	ErrHost = engine.ErrHost
-	// ErrTiling: the model has no such tiling.
+	// ErrTiling means that the model does not support the tiling.
 	ErrTiling = engine.ErrTiling
-	// ErrOverflow: a result has a NaN or an infinity in it.
+	// ErrOverflow means that a result contains NaN or infinity.
 	ErrOverflow = runner.ErrOverflow
 )
 
-// Options choose how a clip is run. The zero value runs it in one tile within
-// the default budget.
+// Options choose how a clip is run. The zero value runs it in one tile within the default
+// budget.
 type Options struct {
 	// Tile is the size of tiles in pixels; zero: one tile.
 	Tile tiling.Choice
@@ -106,11 +106,11 @@ type Options struct {
 	// pipeline's scale, (latent - Mean) * Scale, and pixels are clamped to [-1, 1]
 	// if the model's pipeline does that.
 	Unscaled bool
-	// Internals are for tests, plans and browsers. The zero value is right.
+	// Internals are for tests, plans and browsers. Otherwise use the zero value.
 	Internals Internals
 }
 
-// engine are the options as the engine has them.
+// engine converts the options to the engine's.
 func (o Options) engine() engine.Options {
 	return engine.Options{
 		Tile: o.Tile, Overlap: o.Overlap, Shrink: o.Shrink, Tiling: o.Tiling, Budget: o.Budget, Chunk: o.Chunk, MemoryFormat: o.MemoryFormat, Offload: o.Offload, Host: o.Host, Internals: o.Internals,

@@ -14,21 +14,21 @@ import (
 	"tessera/latent"
 )
 
-// Origin is what a latent's file tells of its numbers, for a model.
+// Origin is what a latent's file says about its numbers, for a model.
 type Origin struct {
 	Scale  string // latent.ScalePipeline or ScaleNone
-	Images bool   // its frames are pictures by themselves
-	// By is the program whose files hold the model's own numbers without saying so;
-	// empty where the scale is not from that.
+	Images bool   // its frames are separate pictures
+	// By is the program whose files hold the model's own numbers without saying so; empty
+	// if the scale has another source.
 	By  string
 	Kin Kin
 }
 
-// Origin says what a latent's origin means: as its metadata tells, else as
-// ComfyUI or the trainer writes it, else as the model has it by default.
+// Origin interprets a latent's origin for the model: its metadata decide, else the
+// conventions of ComfyUI or the trainer, else the model's default.
 func (c Config) Origin(o latent.Original) Origin {
 	r := Origin{Scale: o.Scale, Images: o.Images, Kin: c.kin(o.Checkpoint)}
-	if r.Scale == "" { // not by tessera, which would have said so
+	if r.Scale == "" { // tessera stores the scale, so another program wrote it
 		r.Scale, r.Images = latent.ScalePipeline, o.Images || c.Independent
 		switch {
 		case o.ComfyUI && c.ComfyUIUnscaled:
@@ -43,17 +43,17 @@ func (c Config) Origin(o latent.Original) Origin {
 	return r
 }
 
-// Kin is how near a model is to the one that made a latent.
+// Kin is how closely a model is related to the one that made a latent.
 type Kin int
 
-// From near to far.
+// From close to distant.
 const (
-	Same            Kin = iota // the same file, or nothing is known
-	OtherFile                  // the same model by its name
-	StandIn                    // a tiny autoencoder, and the VAE that it stands for
-	OtherModel                 // of the same family, with the same statistics and weights of its own
-	OtherStatistics            // of the same family, with other statistics by a config.json
-	OtherFamily                // other weights and statistics, as AutoencoderKL's models have, too
+	Same            Kin = iota // the same file, or unknown
+	OtherFile                  // the same model by name
+	StandIn                    // a tiny autoencoder, and the VAE that it approximates
+	OtherModel                 // of the same family, with the same statistics and other weights
+	OtherStatistics            // of the same family, with other statistics from a config.json
+	OtherFamily                // other weights and statistics, also between AutoencoderKL's models
 )
 
 func (c Config) kin(made latent.Checkpoint) Kin {
@@ -66,7 +66,7 @@ func (c Config) kin(made latent.Checkpoint) Kin {
 		return StandIn
 	case !c.is(made.Family):
 		return OtherFamily
-	case made.Print != "" && made.Statistics != c.ownStatistics(): // trainers know none but the published ones
+	case made.Print != "" && made.Statistics != c.ownStatistics(): // trainers know only the published ones
 		return OtherStatistics
 	case made.Print != "" && made.Print == c.Print:
 		return Same
@@ -78,8 +78,8 @@ func (c Config) kin(made latent.Checkpoint) Kin {
 	return Same
 }
 
-// Cached is the model whose latents a trainer caches for what it calls t.Model, zero where
-// that is unknown, and the trainer's words for latents that c decodes.
+// Cached returns the model whose latents a trainer caches under the name t.Model, zero if
+// that is unknown, and the trainer's names for models whose latents c decodes.
 func (c Config) Cached(t *latent.Trainer) (made latent.Checkpoint, known []string) {
 	for of, k := range caches(t.Name) {
 		words := strings.Fields(k.trains)
@@ -93,14 +93,14 @@ func (c Config) Cached(t *latent.Trainer) (made latent.Checkpoint, known []strin
 	return made, known
 }
 
-// Decodes tells whether c decodes the latents in another model's cache: of its family, but
-// for models that have a scale each, or of the VAE that it stands in for.
+// Decodes reports whether c decodes the latents in another model's cache: those of its
+// family, unless its models have separate scales, or of the VAE that c approximates.
 func (c Config) Decodes(made latent.Checkpoint) bool {
 	return c.kin(made) != OtherFamily || c.Maker(made) != ""
 }
 
-// cacheScale is the scale of the numbers in a trainer's cache, "" where it is unknown. Where
-// the trainer has no word for the model, it is that of c's latents.
+// cacheScale returns the scale of the numbers in a trainer's cache, "" if unknown. If the
+// trainer's file names no model, it is the scale of c's latents.
 func (c Config) cacheScale(t *latent.Trainer) string {
 	if t.Unscaled {
 		return latent.ScaleNone
@@ -114,7 +114,7 @@ func (c Config) cacheScale(t *latent.Trainer) string {
 	return ""
 }
 
-// caches are a trainer's, with the models whose latents they have.
+// caches yields a trainer's caches, with the models whose latents they hold.
 func caches(trainer string) iter.Seq2[latent.Checkpoint, cache] {
 	return func(yield func(latent.Checkpoint, cache) bool) {
 		for _, f := range families {
@@ -127,12 +127,13 @@ func caches(trainer string) iter.Seq2[latent.Checkpoint, cache] {
 	}
 }
 
-// Checkpoint is what latents keep of the model that makes them.
+// Checkpoint describes the model in the metadata of latents.
 func (c Config) Checkpoint() latent.Checkpoint {
 	return latent.Checkpoint{Family: c.Family, Model: c.Model, File: c.File, Print: c.Print, Statistics: c.ownStatistics()}
 }
 
-// ownStatistics is a fingerprint of the statistics in a config.json, "" of the published ones.
+// ownStatistics returns a fingerprint of the statistics in a config.json, "" for the
+// published ones.
 func (c Config) ownStatistics() string {
 	if c.Beside == "" {
 		return ""
@@ -146,14 +147,13 @@ func (c Config) ownStatistics() string {
 	return fmt.Sprintf("%x", h.Sum(nil))
 }
 
-// Name notes the name of the file alone, for who reads no more of it than the
-// header.
+// Name stores the file's name, for callers that read only its header.
 func (c *Config) Name(name string) {
-	c.File = strings.ToValidUTF8(filepath.Base(name), "\uFFFD") // as metadata can keep it
+	c.File = strings.ToValidUTF8(filepath.Base(name), "\uFFFD") // valid UTF-8, for metadata
 }
 
-// Identify notes which file the configuration was read from: File and Print of
-// the size bytes behind r. Its error is an ErrBadModel.
+// Identify stores which file the configuration was read from: File and Print of the size
+// bytes of r. Its error is an ErrBadModel.
 func (c *Config) Identify(name string, r io.ReaderAt, size int64) (err error) {
 	c.Name(name)
 	if c.Print, err = fingerprint(r, size); err != nil {
@@ -162,18 +162,17 @@ func (c *Config) Identify(name string, r io.ReaderAt, size int64) (err error) {
 	return nil
 }
 
-// A fingerprint takes so many samples of so many bytes.
+// Number and size of a fingerprint's samples.
 const (
 	samples     = 17
 	sampleBytes = 64 << 10
 )
 
-// fingerprint tells files apart, cheaply: FNV-1a of 128 bits of the size, 8
-// bytes little-endian, and of samples that are spread evenly from the file's
-// first byte to its last; of a smaller file all of it. To hash all of a
-// checkpoint takes seconds, and a page would have to read all of it. A
-// cryptographic hash would be a thirtieth of the page's engine, and sampled
-// would prove no more.
+// fingerprint distinguishes files cheaply: FNV-1a of 128 bits of the size, 8 bytes
+// little-endian, and of samples spread evenly from the file's first byte to its last; of
+// a smaller file all bytes. Hashing a whole checkpoint takes seconds, and a page would
+// have to read all of it. A cryptographic hash would be a thirtieth of the page's engine,
+// and on samples it would prove no more.
 func fingerprint(r io.ReaderAt, size int64) (string, error) {
 	h := fnv.New128a()
 	h.Write(binary.LittleEndian.AppendUint64(nil, uint64(size)))

@@ -27,9 +27,8 @@ func (c *tallied) ReadAt(p []byte, offset int64) (int, error) {
 	return c.ReaderAt.ReadAt(p, offset)
 }
 
-// A fingerprint sees the size, the first and the last byte and what lies between
-// them here and there, and reads no more of a checkpoint than a megabyte. Small
-// files it sees whole.
+// A fingerprint covers the size, the first and the last byte and samples between them,
+// and reads at most a megabyte of a checkpoint. It covers small files completely.
 func TestFingerprint(t *testing.T) {
 	of := func(file []byte) string {
 		r := &tallied{ReaderAt: bytes.NewReader(file)}
@@ -57,8 +56,8 @@ func TestFingerprint(t *testing.T) {
 			}
 		}
 	}
-	// From the definition in ten lines of Python: of 17 MiB of zeros but for a
-	// last byte of 7. Other versions of this program have it in their files.
+	// From the definition in ten lines of Python, for 17 MiB of zeros with a last byte of
+	// 7. Other versions of this program have stored such fingerprints.
 	file := make([]byte, 17<<20)
 	file[len(file)-1] = 7
 	require.Equal(t, "ff0fa33016603f35cb86dbaa81a2544b", of(file))
@@ -71,7 +70,7 @@ func TestFingerprint(t *testing.T) {
 	require.Equal(t, "\uFFFD.pth", c.File)
 }
 
-// What a file tells counts, then what ComfyUI means, then the model's default.
+// The file's metadata decides, else ComfyUI's convention, else the model's default.
 func TestOrigin(t *testing.T) {
 	clips := Config{Family: wan21, Latent: 16, ComfyUIUnscaled: true}
 	pictures, seedvr2 := clips, Config{Family: "seedvr2", Latent: 16}
@@ -97,8 +96,8 @@ func TestOrigin(t *testing.T) {
 	}
 }
 
-// A sample of moments is mean + exp(logvar/2) times the noise that encoding has,
-// whose index counts channels first, then cells, then frames over all clips.
+// A sample of moments is mean + exp(logvar/2) times encoding's noise, whose index counts
+// channels first, then cells, then frames over all clips.
 func TestDraw(t *testing.T) {
 	m := Latent{Batch: 2, Channels: 4, Frames: 2, Height: 2, Width: 3, Moments: true, Data: make([]float32, 2*4*2*6)}
 	for i := range m.Data {
@@ -123,7 +122,7 @@ func TestDraw(t *testing.T) {
 	}
 }
 
-// A trainer's word is one model's.
+// A trainer's name belongs to one model.
 func TestCacheWords(t *testing.T) {
 	model := map[[2]string]string{}
 	for _, f := range families {

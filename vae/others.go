@@ -8,8 +8,8 @@ import (
 	"tessera/format/quote"
 )
 
-// refuseOther is an error that names a file of another model: of those that the family
-// `like` would take or, where it is "", of all.
+// refuseOther returns an error that names a file of another model: one that the family
+// `like` would accept, or, if like is "", any.
 func refuseOther(f format.File, like string) error {
 	if k, tensor := known.ByTensors(format.Shapes{File: f}, like); tensor != "" {
 		return unknown(f, k.Mistake("a VAE", quote.Text(tensor)))
@@ -24,7 +24,7 @@ func refuseOther(f format.File, like string) error {
 	return nil
 }
 
-// unknown is an ErrUnknownModel that says what a file is.
+// unknown returns an ErrUnknownModel that says what a file is.
 func unknown(f format.File, m *known.Mistake) error {
 	m.Err = errNoFamily
 	return fmt.Errorf("vae: %s: %w", f.Name(), m)

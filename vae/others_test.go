@@ -18,8 +18,8 @@ import (
 	"tessera/tests/synthetic"
 )
 
-// A file with a tensor of a VAE that no family reads is refused by that VAE's name, in a
-// file of its own, behind a prefix, and among tensors that a family would take.
+// A file with a tensor of an unsupported VAE is refused by that VAE's name: as a separate
+// file, behind a prefix, and among tensors that a family would accept.
 func TestOthers(t *testing.T) {
 	files := map[string][]safetensors.Spec{ // tensors that a family recognises
 		kl:        {{Name: "encoder.conv_in.weight", Shape: []int{2, 3, 3, 3}}, {Name: "encoder.mid.block_1.norm1.weight", Shape: []int{2}}},
@@ -108,7 +108,7 @@ func TestOthers(t *testing.T) {
 	}
 }
 
-// fileOf is a checkpoint of zeros.
+// fileOf writes a checkpoint of zeros.
 func fileOf(t *testing.T, specs []safetensors.Spec) string {
 	t.Helper()
 	var all []synthetic.Raw

@@ -17,14 +17,14 @@ import (
 	"tessera/tiling"
 )
 
-// event is what a job did at the host, with what was submitted until then.
+// event is an action on the host, with the number of submissions until then.
 type event struct {
 	what  string
 	n     int // of the latent frame
 	after gpu.Stats
 }
 
-// told is a clip and a spool that note what is read and written.
+// told is a clip and a spool that record what is read and written.
 type told struct {
 	floats
 	dev    *gpu.Device
@@ -54,10 +54,9 @@ func (s *toldSpool) WriteAt(p []byte, at int64) (int, error) {
 	return s.counted.WriteAt(p, at)
 }
 
-// While the host takes what a slice made, the device has the next slice's work:
-// its input is there and its shaders are submitted before anything of the slice
-// before is handed on. Without memory for that each slice waits, and the result
-// is the same.
+// While the host handles a slice's output, the device has the next slice's work: its
+// input is uploaded and its shaders are submitted before any output of the previous slice
+// is delivered. Without memory for that each slice waits, with the same result.
 func TestSlicesOverlap(t *testing.T) {
 	dev := gputest.Open(t)
 	m := open(t, dev, smallCheckpoint(t), F32)
@@ -90,8 +89,8 @@ func TestSlicesOverlap(t *testing.T) {
 	require.Equal(t, alone, data)
 }
 
-// So do tiles: the next one's work is submitted before what the last slice of one
-// made is in the spool.
+// Tiles overlap too: the next tile's work is submitted before the output of a tile's last
+// slice is in the spool.
 func TestTilesOverlap(t *testing.T) {
 	dev := gputest.Open(t)
 	m := open(t, dev, tiny(t, synthetic.WanConfig{Dim: 4}), F32)
@@ -114,8 +113,8 @@ func TestTilesOverlap(t *testing.T) {
 	require.Zero(t, open)
 }
 
-// A canvas in a spool has what a tile wrote when the next one reads of it, also
-// where all that a tile made is still on its way then.
+// A spooled canvas contains what a tile wrote when the next tile reads it, even if all of
+// the tile's output is still on its way.
 func TestSpoolIsReadAfterItIsWritten(t *testing.T) {
 	m := open(t, gputest.Open(t), smallCheckpoint(t), F32)
 	z, o := noiseLatent(2, 3, 4), Options{Tile: tiling.Choice{Tile: tiling.Square(24)}, Overlap: tiling.Square(16)}
@@ -131,9 +130,8 @@ func TestSpoolIsReadAfterItIsWritten(t *testing.T) {
 	require.True(t, slices.Equal(decodeAll(t, m, z, DecodeOptions{Options: o}), want))
 }
 
-// Wherever a job ends, by a cancel, an error of the clip or by who takes its
-// frames, nothing is left on the device, what was done came out, and the next
-// run is whole.
+// Wherever a job ends, by a cancel, an error of the clip or its caller's break, the
+// device is empty, finished frames were delivered, and the next run is complete.
 func TestOverlapEnds(t *testing.T) {
 	dev := gputest.Open(t)
 	m := open(t, dev, smallCheckpoint(t), F32)
@@ -145,7 +143,7 @@ func TestOverlapEnds(t *testing.T) {
 	weights := dev.Stats().Bytes
 	gone := errors.New("gone")
 	for name, c := range map[string]struct {
-		fails, cancels, leaves int // which frame or latent frame
+		fails, cancels, leaves int // number of the frame or latent frame
 		want                   error
 		frames                 int
 	}{
@@ -179,7 +177,7 @@ func TestOverlapEnds(t *testing.T) {
 	}
 }
 
-// failing is a clip one of whose frames can't be read.
+// failing is a clip with one frame that cannot be read.
 type failing struct {
 	floats
 	at  int
@@ -193,8 +191,8 @@ func (c failing) ReadFrame(t int, dst []float32) error {
 	return c.floats.ReadFrame(t, dst)
 }
 
-// BenchmarkOverlap decodes for somebody who takes 20 ms over each frame, with
-// memory for what leaves and without: by the device's clock, how busy it was.
+// BenchmarkOverlap decodes for a caller who takes 20 ms per frame, with and without
+// staging memory, and reports how busy the device was by its clock.
 func BenchmarkOverlap(b *testing.B) {
 	dev := gputest.Open(b)
 	m := open(b, dev, smallCheckpoint(b), F32)
@@ -220,7 +218,7 @@ func BenchmarkOverlap(b *testing.B) {
 				require.NoError(b, profile.End(b.Context()))
 				busy, wall = busy+profile.Busy(), wall+profile.Wall
 			}
-			run(0) // compiles, and learns the speed
+			run(0) // compiles, and measures the speed
 			busy, wall = 0, 0
 			for b.Loop() {
 				run(20 * time.Millisecond)
@@ -231,9 +229,9 @@ func BenchmarkOverlap(b *testing.B) {
 	}
 }
 
-// How long the device is idle between the first and the last command of a
-// picture's first decode, whose dispatches it has not measured, and of those
-// after it.
+// BenchmarkFirstRun measures how long the device is idle between the first and the last
+// command of a picture's first decode, whose dispatches are not yet measured, and of
+// later ones.
 func BenchmarkFirstRun(b *testing.B) {
 	var idle, busy [3]time.Duration
 	var pieces [3]int

@@ -5,8 +5,8 @@ import (
 	"tessera/tiling"
 )
 
-// twoParts is a network of two: an outer part that changes size, and an inner
-// one in the latent's size.
+// twoParts is a network of two parts: an outer one that changes the size, and an inner
+// one at the latent's size.
 type twoParts struct {
 	*outerPart
 	inner engine.Module
@@ -17,20 +17,20 @@ func (p *twoParts) Inner() engine.Module { return p.inner }
 func (p *twoParts) Outer() engine.Module { return p.outerPart }
 func (p *twoParts) Width() int           { return p.width }
 
-// outerPart is the part that changes size, of Wan's networks and of HunyuanVideo 1.5's:
-// stem and stages of the encoder, stages and head of the decoder. A pixel of its output depends on the pixels
-// around it only, as far as Halo says.
+// outerPart is the part that changes the size, in Wan's networks and HunyuanVideo 1.5's:
+// stem and stages of the encoder, stages and head of the decoder. A pixel of its output
+// depends only on nearby pixels, as Halo computes.
 type outerPart struct {
-	stem       *engine.Conv // encoder
+	stem       *engine.Conv // in the encoder
 	stages     []*outerStage
-	head       *head // decoder
+	head       *head // in the decoder
 	unpatchify *engine.Unpatchify
 }
 
-// Forward is the part's output. The encoder's pixels are patched already.
+// Forward returns the part's output. The encoder's pixels are already in patches.
 func (o *outerPart) Forward(g *engine.Graph, x engine.Value) engine.Value {
 	all := &stages{}
-	for _, s := range o.stages { // a shortcut goes around all of one
+	for _, s := range o.stages { // a shortcut spans a whole stage
 		all.all = append(all.all, stage{before: engine.Series{}, after: s, frames: s.frames})
 	}
 	if o.stem != nil {
@@ -41,10 +41,9 @@ func (o *outerPart) Forward(g *engine.Graph, x engine.Value) engine.Value {
 	return all.Forward(g, x)
 }
 
-// Halo follows a part of the output, of frames of size frame, back through the
-// layers. Pixels are those of the network, patches where there are such. In the
-// encoder the last stage has no window, so that the wanted part lies somewhere
-// in what it makes.
+// Halo follows a part of the output, within frames of size frame, back through the
+// layers. Pixels are the network's, which may be patches. In the encoder the last stage
+// has no window, so the wanted part lies somewhere inside its output.
 func (o *outerPart) Halo(out tiling.Rect, _, frame tiling.Size) (in tiling.Rect, windows engine.Windows, part tiling.Rect) {
 	at := out
 	windows = engine.Windows{}
@@ -77,24 +76,24 @@ func (o *outerPart) Halo(out tiling.Rect, _, frame tiling.Size) (in tiling.Rect,
 	return at, windows, part
 }
 
-// clip is the part of a rectangle within a frame.
+// clip returns the part of a rectangle within a frame.
 func clip(r tiling.Rect, frame tiling.Size) tiling.Rect {
 	return tiling.Rect{Y0: max(r.Y0, 0), Y1: min(r.Y1, frame.H), X0: max(r.X0, 0), X1: min(r.X1, frame.W)}
 }
 
-// grown is a rectangle with n more to each side, within a frame.
+// grown returns a rectangle with n more pixels on each side, within a frame.
 func grown(r tiling.Rect, n int, frame tiling.Size) tiling.Rect {
 	return clip(tiling.Rect{Y0: r.Y0 - n, Y1: r.Y1 + n, X0: r.X0 - n, X1: r.X1 + n}, frame)
 }
 
-// outerStage is residual blocks, then a sampler where there is one, and in Wan
-// 2.2 a shortcut around all of it.
+// outerStage is residual blocks, then a sampler if there is one. In Wan 2.2 a shortcut
+// spans both.
 type outerStage struct {
-	names    []string // of the blocks, as modules; or of the stage alone
+	names    []string // of the blocks as modules, or of the whole stage
 	resnets  []*resnet
-	sampler  resizer // nil where the size stays
+	sampler  resizer // nil if the size stays
 	shortcut *shortcut
-	frames   int // of the clip that the stage makes one of, after the first; in the encoder
+	frames   int // in the encoder: frames of the clip that the stage turns into one, after the first
 }
 
 // Forward is the stage's output.
@@ -120,7 +119,7 @@ func (s *outerStage) Forward(g *engine.Graph, x engine.Value) engine.Value {
 	return x
 }
 
-// Reach is how far to each side the residual blocks read.
+// Reach returns how far the residual blocks read to each side.
 func (s *outerStage) Reach() int {
 	n := 0
 	for _, b := range s.resnets {
@@ -132,14 +131,14 @@ func (s *outerStage) Reach() int {
 // resizer changes the size of frames at the end of a stage.
 type resizer interface {
 	engine.Module
-	// layer names the layer that can make a part of its output.
+	// layer names the layer that can compute a part of its output.
 	layer() string
-	// before is the size of a frame of the input.
+	// before returns the size of the input's frames.
 	before(frame tiling.Size) tiling.Size
-	// reads is the part of a frame of the input, of size frame, that a part of the
+	// reads returns the part of the input's frames, of size frame, that a part of the
 	// output depends on.
 	reads(out tiling.Rect, frame tiling.Size) tiling.Rect
-	// makes is the window that turns the input in into the output out, both places in
-	// their frames.
+	// makes returns the window that turns the input in into the output out; both are
+	// positions in their frames.
 	makes(out, in tiling.Rect) engine.Window
 }

@@ -16,9 +16,9 @@ import (
 	"tessera/tiling"
 )
 
-// What is on the device never exceeds the plan, whatever comes out: floats,
-// 8-bit pictures, tiles as they are made, moments, means and samples, in one
-// tile, blended on the device and beside it, exact and as in diffusers.
+// The device never holds more than planned, for every form of result: floats, 8-bit
+// pictures, previews of tiles, moments, means and samples, in one tile, blended on the
+// device and beside it, exact and as in diffusers.
 func TestPeakIsPlanned(t *testing.T) {
 	type job struct {
 		name string
@@ -112,7 +112,7 @@ func TestPeakIsPlanned(t *testing.T) {
 	}
 }
 
-// peakOf runs a plan on a device that has nothing else.
+// peakOf runs a plan on an otherwise empty device.
 func peakOf(t *testing.T, m *Model, p *Plan, run func(Watch) error) {
 	t.Helper()
 	var declared int64
@@ -133,8 +133,7 @@ func peakOf(t *testing.T, m *Model, p *Plan, run func(Watch) error) {
 	require.Zero(t, m.dev.Stats().Bytes, "left on the device")
 }
 
-// What another direction has left on the device, its weights, stays as long as the budget
-// has room.
+// The weights of the other direction stay on the device as long as the budget has room.
 func TestWeightsOfBothDirections(t *testing.T) {
 	dev := gputest.Open(t)
 	m := open(t, dev, smallCheckpoint(t), F32)
@@ -159,7 +158,7 @@ func TestWeightsOfBothDirections(t *testing.T) {
 	}
 }
 
-// drain has a device give up the memory that it keeps.
+// drain makes a device release the memory that it caches.
 func drain(t *testing.T, dev *gpu.Device) {
 	t.Helper()
 	b := &gpu.Buffer{Label: "drain", Size: 20 << 20}
@@ -167,11 +166,11 @@ func drain(t *testing.T, dev *gpu.Device) {
 	dev.Free(b)
 }
 
-// within decodes and encodes the model's own numbers with bindings of at most so many
-// bytes, 0 for those of the device. A decode takes no more memory than planned.
+// within decodes and encodes the model's own numbers with bindings of at most the given
+// bytes, 0 for the device's limit. A decode uses no more memory than planned.
 func within(t *testing.T, m *Model, z Latent, clip floats, o Options, binding int64) (decoded, encoded []float32, d *DecodePlan, e *EncodePlan) {
 	t.Helper()
-	defer m.Unload() // what another model peaks at is without its weights
+	defer m.Unload() // other models' peaks must not include its weights
 	limit := m.info.Limits.MaxBinding
 	defer func() { m.info.Limits.MaxBinding = limit }()
 	if binding > 0 {

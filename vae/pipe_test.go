@@ -13,7 +13,7 @@ import (
 	"tessera/gpu"
 )
 
-// What is no file is refused at once, where reading it would wait or never end.
+// Anything but a regular file is refused at once; reading it might block or never end.
 func TestOnlyFilesAreCheckpoints(t *testing.T) {
 	dir := t.TempDir()
 	pipe := filepath.Join(dir, "pipe.safetensors")
@@ -27,7 +27,7 @@ func TestOnlyFilesAreCheckpoints(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
-// A pipe where diffusers has its config.json is not read.
+// A pipe in the place of diffusers' config.json is not read.
 func TestConfigThatIsAPipe(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, syscall.Mkfifo(filepath.Join(dir, "config.json"), 0o600))

@@ -15,14 +15,14 @@ import (
 	"tessera/tiling"
 )
 
-// Slices run in portions, one frame at a time in the end, give what they give at
-// once, and take no more than the plan says: less than without.
+// Slices in portions, down to one frame at a time, give the same result as at once, and
+// use no more memory than planned, which is less than without portions.
 func TestPortionsAreExact(t *testing.T) {
 	dev := gputest.Open(t)
 	seedVR2 := made(t, "portions.safetensors", func(path string) error {
 		return synthetic.CreateSeedVR2(path, synthetic.SeedVR2Config{Widths: []int{8, 12, 20, 20}, Latent: 4, Groups: 4, DType: safetensors.F32})
 	})
-	models := map[string]*Model{ // none has weights on the device while another runs
+	models := map[string]*Model{ // a model has no weights on the device while another runs
 		"seedvr2": open(t, dev, seedVR2, F32),
 		"wan2.1":  open(t, dev, wan(t, "portions_wan", synthetic.WanConfig{Dim: 6, Latent: 4, DType: safetensors.F32}), F32),
 		"wan2.2":  open(t, dev, tiny(t, synthetic.WanConfig{Nested: true, Dim: 4, Decoder: 4}), F32),
@@ -70,7 +70,7 @@ func TestPortionsAreExact(t *testing.T) {
 	}
 }
 
-// portioned compares a job as it is at once with what it is in portions.
+// portioned compares a job at once with the job in portions.
 func portioned(t *testing.T, m *Model, o Options, plan func(o Options) (*Plan, func(Watch) ([]float32, error), error)) {
 	t.Cleanup(m.Unload)
 	p, run, err := plan(o)
@@ -83,7 +83,7 @@ func portioned(t *testing.T, m *Model, o Options, plan func(o Options) (*Plan, f
 		o.Budget = p.Bytes() - p.Staging - 1
 		p, run, err = plan(o)
 		if slices.Contains([]string{wan22, hunyuan15}, m.Config.Family) && errors.Is(err, ErrMemory) {
-			return // so small, it has little to gain
+			return // such a small one gains little
 		}
 		require.NoError(t, err)
 		require.Equal(t, depth, p.Depth)
@@ -101,7 +101,7 @@ func portioned(t *testing.T, m *Model, o Options, plan func(o Options) (*Plan, f
 	}
 }
 
-// A tile that fits in portions is not made smaller.
+// A tile that fits in portions is not reduced.
 func TestPortionsBeforeSmallerTiles(t *testing.T) {
 	m := open(t, gputest.Open(t), tiny(t, synthetic.WanConfig{Dim: 6}), F32)
 	o := DecodeOptions{Options: Options{Tile: tiling.Choice{Auto: true}, Shrink: true}}
@@ -116,8 +116,7 @@ func TestPortionsBeforeSmallerTiles(t *testing.T) {
 	require.Positive(t, p.Depth)
 }
 
-// In halves, what frames give to later ones is rounded once more: no worse than the
-// goldens' bound.
+// In halves, sums for later frames are rounded once more, within the goldens' bound.
 func TestPortionsInHalves(t *testing.T) {
 	dev := gputest.Open(t)
 	path := made(t, "halves.safetensors", func(path string) error {

@@ -10,15 +10,16 @@ import (
 	"tessera/format/safetensors"
 )
 
-// inside is the part of a file whose tensors' names have a prefix, which are found
-// without it: a VAE in the checkpoint of a whole pipeline ("vae.", "first_stage_model."),
-// or one that a trainer saved with its wrappers ("module.", "_orig_mod.").
+// inside is the part of a file whose tensors' names have a prefix; it finds them without
+// the prefix. Examples are a VAE in a whole pipeline's checkpoint ("vae.",
+// "first_stage_model."), or one that a trainer saved with its wrappers ("module.",
+// "_orig_mod.").
 type inside struct {
 	format.File
 	prefix string
 }
 
-// Names are those with the prefix, without it.
+// Names returns the names that have the prefix, without it.
 func (i inside) Names() []string {
 	var names []string
 	for _, name := range i.File.Names() {
@@ -29,11 +30,11 @@ func (i inside) Names() []string {
 	return names
 }
 
-// Tensor finds one, whose own name stays the file's.
+// Tensor finds a tensor, whose Name stays the file's.
 func (i inside) Tensor(name string) (safetensors.Tensor, bool) { return i.File.Tensor(i.prefix + name) }
 
-// unprefixed is the part of a file with a family's tensors: the file itself where it
-// has them, or has none. Those of encoders count where there is no decoder.
+// unprefixed returns the part of a file with a family's tensors: the file itself if it
+// has them directly, or has none. Encoders' tensors count if there is no decoder.
 func unprefixed(f format.File) (format.File, error) {
 	var prefixes []string
 	names := f.Names()
@@ -58,7 +59,7 @@ func unprefixed(f format.File) (format.File, error) {
 	return inside{f, prefixes[0]}, nil
 }
 
-// before adds what names have before a tensor's.
+// before appends the text that names have before a tensor's name.
 func before(prefixes, names []string, tensor string) []string {
 	for _, name := range names {
 		prefix, ok := strings.CutSuffix(name, tensor)

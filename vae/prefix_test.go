@@ -13,8 +13,8 @@ import (
 	"tessera/tests/synthetic"
 )
 
-// wrapped writes the tensors of a checkpoint behind each prefix, beside one that is not
-// the VAE's.
+// wrapped writes the tensors of a checkpoint behind each prefix, beside a tensor that is
+// not the VAE's.
 func wrapped(t *testing.T, from string, prefixes ...string) string {
 	t.Helper()
 	in, err := safetensors.Open(from)
@@ -49,8 +49,8 @@ func wrapped(t *testing.T, from string, prefixes ...string) string {
 	return path
 }
 
-// A VAE is found behind the prefixes that whole checkpoints and trainers put before its
-// names, with the same configuration and weights; of two of them none is taken.
+// A VAE is found behind the prefixes of whole checkpoints and trainers, with the same
+// configuration and weights; a file with two is refused.
 func TestPrefixes(t *testing.T) {
 	for _, from := range []string{filepath.Join("..", "assets", "tiny-seedvr2.safetensors"), tiny(t, synthetic.WanConfig{})} {
 		want, err := Inspect(from, gpu.Info{}, Settings{})

@@ -7,10 +7,10 @@ import (
 	"tessera/latent"
 )
 
-// StandInFor is the configuration of a model that decodes the latents of another one in its
-// place, as a tiny autoencoder does for previews. It has the statistics of that one, which
-// made the latents. Where nothing told which model c is, it is one that fits. The error of
-// models whose latents differ is an ErrBadModel.
+// StandInFor returns the configuration of c as a substitute that decodes another model's
+// latents, as a tiny autoencoder does for previews. It has the statistics of the other
+// model, which made the latents. If the model of c is unknown, StandInFor assumes one
+// that fits. If the models' latents differ, the error is an ErrBadModel.
 func (c Config) StandInFor(of Config) (Config, error) {
 	if err := c.Can("decode"); err != nil {
 		return c, err
@@ -33,9 +33,9 @@ func (c Config) StandInFor(of Config) (Config, error) {
 	return c, &badModel{fmt.Errorf("vae: %s is %s, which decodes latents of %v, expected one for those of %s: %v", cmp.Or(c.File, "the checkpoint"), c.Model, c.latents(), cmp.Or(of.File, "the model"), of.latents())}
 }
 
-// latents is what a model's latents are, and what comes of them.
+// latents describes a model's latents and what they decode to.
 type latents struct {
-	of                     latent.Checkpoint // its family and model, of a tiny autoencoder those of its VAE
+	of                     latent.Checkpoint // its family and model; for a tiny autoencoder those of its VAE
 	channels, side, frames int
 	cycle                  int
 }

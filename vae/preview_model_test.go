@@ -11,8 +11,8 @@ import (
 	"tessera/tests/synthetic"
 )
 
-// Which tiny autoencoder decodes which model's latents. Where its file tells no model, it
-// is the one for them; a file of another one is refused.
+// Which tiny autoencoder decodes which model's latents. If its file does not name a
+// model, it becomes one that fits; one for another model is refused.
 func TestStandInFor(t *testing.T) {
 	of := func(family, model string) Config {
 		m, err := Published(family, gpu.Info{Limits: gpu.DefaultLimits}, Settings{})
@@ -50,7 +50,7 @@ func TestStandInFor(t *testing.T) {
 	for _, c := range []struct {
 		tiny Config
 		of   Config
-		want string // its model; "" is none
+		want string // its model; "" is an error
 	}{
 		{hv("taew2_1", hv16), of(wan21, ""), "TAEHV for Wan 2.1"},
 		{hv("taew2_1", hv16), of(wan21, "Qwen-Image"), "TAEHV for Wan 2.1"},
@@ -91,8 +91,9 @@ func TestStandInFor(t *testing.T) {
 	assert.ErrorContains(t, err, "has no decoder")
 }
 
-// A stand-in reads a latent by the statistics of the model that made it. TAEF2 takes
-// FLUX.2's normalised latents, and knows no statistics to make them of the VAE's own.
+// A substitute reads a latent with the statistics of the model that made it. TAEF2 reads
+// FLUX.2's normalised latents, and has no statistics to convert them to the VAE's own
+// numbers.
 func TestStatisticsOfStandIn(t *testing.T) {
 	of := publishedFlux2
 	of.Family = flux2

@@ -17,8 +17,8 @@ import (
 	"tessera/gpu/gputest"
 )
 
-// The published size loads and decodes with little host memory above the map of
-// its file: no checkpoint is ever whole in memory.
+// The published size loads and decodes with little host memory beyond the map of its
+// file: a checkpoint is never completely in memory.
 func TestPublishedSizeInLittleMemory(t *testing.T) {
 	path := fullCheckpoint(t)
 	info, err := os.Stat(path)
@@ -39,7 +39,7 @@ func TestPublishedSizeInLittleMemory(t *testing.T) {
 	})
 }
 
-// little holds that work takes at most 300 MiB of host memory.
+// little checks that work uses at most 300 MiB of host memory.
 func little(t *testing.T, dev *gpu.Device, work func()) {
 	t.Helper()
 	before := anonymous(t)
@@ -67,7 +67,7 @@ func little(t *testing.T, dev *gpu.Device, work func()) {
 	require.LessOrEqual(t, host, int64(300<<20), "host memory grew by %s", engine.Bytes(host))
 }
 
-// anonymous is the process's memory that no file backs, in bytes.
+// anonymous returns the process's memory that no file backs, in bytes.
 func anonymous(t *testing.T) int64 {
 	f, err := os.Open("/proc/self/status")
 	if err != nil {
@@ -81,7 +81,7 @@ func anonymous(t *testing.T) int64 {
 			continue
 		}
 		n, err := strconv.ParseInt(strings.Fields(v)[0], 10, 64)
-		assert.NoError(t, err) // not the test's goroutine
+		assert.NoError(t, err) // not in the test's goroutine
 		sum += n << 10
 	}
 	return sum

@@ -13,10 +13,10 @@ import (
 	"tessera/format/quote"
 )
 
-// stored is how a file's weights are stored; nil: as floats.
+// stored describes how a file's weights are stored; nil: as floats.
 type stored struct{ *quantised.File }
 
-// dequantised is a file whose quantised weights are floats.
+// dequantised returns a file that reads quantised weights as floats.
 func dequantised(f format.File) (format.File, stored) {
 	if q := quantised.Open(f); q != nil {
 		return q, stored{q}
@@ -24,7 +24,7 @@ func dequantised(f format.File) (format.File, stored) {
 	return f, stored{}
 }
 
-// refuse says which weights of a model, of which f has all, can't be read.
+// refuse reports the model's weights that cannot be read. f has all of them.
 func (s stored) refuse(f format.File) error {
 	if s.File == nil {
 		return nil
@@ -41,7 +41,7 @@ func (s stored) refuse(f format.File) error {
 	return fmt.Errorf("vae: %s: %d weights cannot be read, expected floats, or fp8 or int8 with scales: %s", f.Name(), len(all), quote.List(all, "; "))
 }
 
-// note tells how many weights of a model are stored how, "" where all are floats.
+// note counts a model's weights by storage, "" if all are floats.
 func (s stored) note(f format.File) string {
 	if s.File == nil {
 		return ""

@@ -2,7 +2,8 @@ package vae
 
 import "tessera/format"
 
-// stored is nothing: a page reads floats alone, and its engine has no code for others.
+// stored is empty: a page reads floats only, and its engine has no code for other
+// storage.
 type stored struct{}
 
 func dequantised(f format.File) (format.File, stored) { return f, stored{} }

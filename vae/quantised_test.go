@@ -17,10 +17,10 @@ import (
 	"tessera/tests/synthetic"
 )
 
-// e5m2 is the number of a code: a half of which the low byte is left out.
+// e5m2 returns the value of a code: a half without its low byte.
 func e5m2(code byte) float32 { return float16.Frombits(uint16(code) << 8).Float32() }
 
-// float32raw is a tensor of F32.
+// float32raw returns a tensor of F32.
 func float32raw(name string, shape []int, values ...float32) synthetic.Raw {
 	r := synthetic.Raw{Spec: safetensors.Spec{Name: name, DType: safetensors.F32, Shape: shape}}
 	for _, v := range values {
@@ -29,8 +29,8 @@ func float32raw(name string, shape []int, values ...float32) synthetic.Raw {
 	return r
 }
 
-// quantise is a checkpoint with weights at random in 8 bits, laid out by pack, and the
-// same in floats.
+// quantise writes a checkpoint with random weights in 8 bits, laid out by pack, and the
+// same weights in floats.
 func quantise(t *testing.T, from string, elem safetensors.DType, pack func(q synthetic.Raw, base string) (all []synthetic.Raw, scale func(row int) float32)) (quantised, plain string) {
 	t.Helper()
 	all, meta, err := synthetic.Read(from)
@@ -46,7 +46,7 @@ func quantise(t *testing.T, from string, elem safetensors.DType, pack func(q syn
 		n := len(r.Data) * 8 / r.DType.Bits()
 		q := synthetic.Raw{Spec: safetensors.Spec{Name: r.Name, DType: elem, Shape: r.Shape}, Data: make([]byte, n)}
 		for i := range q.Data {
-			for q.Data[i] = byte(random.Uint32()); elem != safetensors.I8 && q.Data[i]&0x7c == 0x7c; q.Data[i]++ { // no infinity
+			for q.Data[i] = byte(random.Uint32()); elem != safetensors.I8 && q.Data[i]&0x7c == 0x7c; q.Data[i]++ { // avoid infinity
 			}
 		}
 		own, scale := pack(q, base)
@@ -74,8 +74,8 @@ func cutWeight(name string) (base string, ok bool) {
 	return name[:len(name)-len(end)+1], true
 }
 
-// Weights in 8 bits are those that their scales make of them, in every family; the
-// layout of the file tells how.
+// 8-bit weights equal their products with the scales, in every family; the file's layout
+// says how.
 func TestQuantisedCheckpoints(t *testing.T) {
 	one := func(q synthetic.Raw, base string) ([]synthetic.Raw, func(int) float32) {
 		return []synthetic.Raw{q, float32raw(base+"scale_weight", []int{1}, 0.003)}, func(int) float32 { return 0.003 }
@@ -131,8 +131,8 @@ func TestQuantisedCheckpoints(t *testing.T) {
 	}
 }
 
-// What can't be dequantised is refused by name, before its shape is; a NaN of an 8-bit
-// float is none of a model.
+// Weights that cannot be dequantised are refused by name, before their shape is checked;
+// NaN of an 8-bit float is refused too.
 func TestQuantisedRefused(t *testing.T) {
 	from := tiny(t, synthetic.WanConfig{Dim: 8})
 	all, meta, err := synthetic.Read(from)

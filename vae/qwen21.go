@@ -21,14 +21,14 @@ var qwen21Family = family{
 	decoder:   newWanDecoder,
 	between:   []string{"conv1.weight", "conv1.bias", "conv2.weight", "conv2.bias"},
 
-	tilings:       []Tiling{Exact, Feather, Diffusers}, // it norms pixel by pixel
+	tilings:       []Tiling{Exact, Feather, Diffusers}, // norms act per pixel
 	first:         func(step int) int { return step },
 	beyond:        func(t, _, _ int) int { return t },
 	clamps:        true,
 	previews:      true,
 	comfyUnscaled: true,
 	classes:       []string{"AutoencoderKLQwenImage21"},
-	ignored:       []string{".time_conv."}, // of Wan 2.2's samplers, in the files and never used
+	ignored:       []string{".time_conv."}, // of Wan 2.2's samplers; the files contain them, but they are never used
 }
 
 // publishedQwen21 is the configuration of qwen_image_2.1_vae_bf16.safetensors.
@@ -38,7 +38,7 @@ var publishedQwen21 = Config{
 	TimeDown: []bool{false, false, false, false}, TimeUp: []bool{false, false, false, false},
 }
 
-// isQwen21 tells a file of nested Wan whose convolutions see one frame.
+// isQwen21 recognises a nested Wan file whose convolutions see one frame.
 func isQwen21(f format.File) bool {
 	if wan, nested := isWan(f); !wan || !nested {
 		return false
@@ -51,8 +51,8 @@ func isQwen21(f format.File) bool {
 	return false
 }
 
-// qwen21Thick tells weights [O, I, 1, h, w], which diffusers has as [O, I, h, w], from
-// those of pictures in Wan 2.2.
+// qwen21Thick distinguishes weights [O, I, 1, h, w], which diffusers stores as [O, I, h,
+// w], from Wan 2.2's 2D weights.
 func qwen21Thick(name string) bool {
 	return strings.HasSuffix(name, ".weight") && !strings.Contains(name, ".resample.") && !strings.Contains(name, ".middle.1.")
 }

@@ -11,8 +11,8 @@ import (
 	"tessera/tests/synthetic"
 )
 
-// Pictures of one slice are what each is by itself: the shortcuts, which in a video go
-// through time, see one frame.
+// Pictures in one slice equal separate ones: the shortcuts, which in a video change time,
+// see one frame.
 func TestQwen21InSlices(t *testing.T) {
 	dev := gputest.Open(t)
 	m := open(t, dev, tiny(t, synthetic.WanConfig{Still: true, Dim: 4, Decoder: 8}), F32)
@@ -28,7 +28,7 @@ func TestQwen21InSlices(t *testing.T) {
 	closeTo(t, video, decodeAll(t, m, z, DecodeOptions{Options: alone}), 1e-11, "pictures of a slice")
 }
 
-// One of its parts tells it from Wan 2.2, whose names it has.
+// Any of its parts distinguishes it from Wan 2.2, whose names it has.
 func TestQwen21IsTold(t *testing.T) {
 	for family, c := range map[string]synthetic.WanConfig{
 		qwen21: {Still: true, Dim: 4, Decoder: 8}, wan22: {Nested: true, Dim: 4, Decoder: 8}, wan21: {Dim: 4},
@@ -42,7 +42,7 @@ func TestQwen21IsTold(t *testing.T) {
 	}
 }
 
-// The temporal convolutions in its files are needed for nothing.
+// The temporal convolutions in its files are not needed.
 func TestQwen21WithoutTime(t *testing.T) {
 	path := tiny(t, synthetic.WanConfig{Still: true, Dim: 4, Decoder: 8})
 	gone := 0
@@ -64,7 +64,7 @@ func TestQwen21WithoutTime(t *testing.T) {
 	require.Equal(t, m.specs, p.specs)
 }
 
-// Weights of another number of stages, or widths that a shortcut can't be made for, are
+// Files with another number of stages, or with widths that a shortcut cannot have, are
 // refused.
 func TestUnfitQwen21(t *testing.T) {
 	path := tiny(t, synthetic.WanConfig{Still: true, Dim: 4, Decoder: 8})

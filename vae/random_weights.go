@@ -7,8 +7,8 @@ import (
 	"tessera/gpu"
 )
 
-// OpenPublished is Published with a device to run on and random weights, of the size that
-// trained ones have: for measuring speed.
+// OpenPublished is Published with a device to run on, and with random weights of the
+// magnitude of trained ones: for measuring speed.
 func OpenPublished(dev *gpu.Device, name string, o Settings) (*Model, error) {
 	m, err := Published(name, dev.Info(), o)
 	if err != nil {
@@ -18,8 +18,8 @@ func OpenPublished(dev *gpu.Device, name string, o Settings) (*Model, error) {
 	return m.on(dev), nil
 }
 
-// randomWeights are tensors of random numbers of given shapes: weights between -2^-7
-// and 2^-7, which over some thousand inputs neither grow nor vanish.
+// randomWeights generates random tensors of given shapes. Weights lie between -2^-7 and
+// 2^-7, which over some thousand inputs neither grow nor vanish.
 type randomWeights struct {
 	sizes map[string]int
 	state uint32
@@ -37,7 +37,7 @@ func newRandomWeights(specs []spec, biases map[string]int) *randomWeights {
 	return m
 }
 
-// next steps xorshift32.
+// next advances xorshift32.
 func (m *randomWeights) next() uint32 {
 	m.state ^= m.state << 13
 	m.state ^= m.state >> 17
@@ -55,7 +55,7 @@ func (m *randomWeights) Float32s(dst []float32, name string) ([]float32, error) 
 	return dst, nil
 }
 
-// Float16s appends one as halves: a sign, 2^-9 to 2^-7, and ten more bits.
+// Float16s appends a tensor as halves: a sign, 2^-9 to 2^-7, and ten more bits.
 func (m *randomWeights) Float16s(dst []uint16, name string) ([]uint16, error) {
 	n := m.sizes[name]
 	dst = slices.Grow(dst, n)

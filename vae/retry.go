@@ -12,18 +12,18 @@ import (
 	"tessera/tiling"
 )
 
-// attempt is a plan under way, which another one takes the place of where the
-// device has no memory for it.
+// attempt is a running plan, which a smaller one replaces if the device runs out of
+// memory.
 type attempt struct {
 	model *Model
 	plan  **Plan
-	with  *[]*runner.Worker // the devices that have its helpers' plans
+	with  *[]*runner.Worker // the devices with plans for its helpers
 	job   func(m *Model) *engine.Job
 	o     *Options
 	in    runner.Input
 	watch runner.Watch
 	told  *Watch
-	given int // frames
+	given int // frames that were yielded
 }
 
 // bands loads the weights and yields what runner.Run does, see attempt.
@@ -32,9 +32,9 @@ func (m *Model) bands(ctx context.Context, plan **Plan, with *[]*runner.Worker, 
 	return a.bands(ctx)
 }
 
-// bands loads the weights and yields what runner.Run does. Out of memory, it
-// goes on with a plan that takes less: what is finished is made once more, since
-// later frames need what it leaves, and not yielded again.
+// bands loads the weights and yields what runner.Run does. If the device runs out of
+// memory, it continues with a smaller plan. The smaller plan computes the finished frames
+// again, because later frames need what they leave, but bands does not yield them again.
 func (a *attempt) bands(ctx context.Context) iter.Seq2[runner.Band, error] {
 	return func(yield func(runner.Band, error) bool) {
 		for {
@@ -80,9 +80,9 @@ func (a *attempt) run(ctx context.Context, yield func(runner.Band, error) bool) 
 	return false, nil
 }
 
-// less plans the job with less memory on the device than the plan that failed: in
-// the same tiles, else in smaller ones where those make the same, or the caller
-// leaves their size open and no frame is finished. Where there is none, why says so.
+// less plans the job with less device memory than the failed plan: in the same tiles, or
+// in smaller ones if those give the same result, or if the caller leaves the tile size
+// open and no frame is finished. If no such plan exists, it returns why.
 func (a *attempt) less(ctx context.Context, why error) (*Plan, error) {
 	p, o := *a.plan, a.o.engine()
 	open := o.Shrink || o.Tile.Auto
@@ -90,11 +90,11 @@ func (a *attempt) less(ctx context.Context, why error) (*Plan, error) {
 	same.Tile, same.Overlap, same.Tiling, same.Shrink = tiling.Choice{Tile: p.Tile}, p.Overlap, p.Tiling, false
 	o.Shrink = true
 	for _, o := range []engine.Options{same, o} {
-		if o.Shrink && a.watch.Keep != nil { // whose memory is of these tiles
+		if o.Shrink && a.watch.Keep != nil { // whose memory belongs to these tiles
 			break
 		}
 		for _, o.Budget = range []int64{p.Bytes() / 4 * 3, p.Bytes() - 1} {
-			q, err := engine.NewPlan(ctx, a.job(a.model), o) // with the kernels that there are
+			q, err := engine.NewPlan(ctx, a.job(a.model), o) // with the compiled kernels
 			if ended := ctx.Err(); ended != nil {
 				return nil, ended
 			}
@@ -111,5 +111,5 @@ func (a *attempt) less(ctx context.Context, why error) (*Plan, error) {
 	return nil, why
 }
 
-// untiled tells whether a plan makes what one tile does.
+// untiled reports whether a plan's result equals one tile's.
 func untiled(p *Plan) bool { return p.Tiles.Whole() || p.Tiling == Exact }

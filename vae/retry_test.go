@@ -20,8 +20,8 @@ import (
 	"tessera/tiling"
 )
 
-// refusing has a device out of memory once, at the nth buffer or batch from now on;
-// what it returns tells how many there were.
+// refusing makes a device run out of memory once, at the nth buffer or batch from now on;
+// the result counts them.
 func refusing(dev *gpu.Device, nth int) *int {
 	count := new(int)
 	dev.InjectFaults(func(int64) error {
@@ -33,7 +33,7 @@ func refusing(dev *gpu.Device, nth int) *int {
 	return count
 }
 
-// narrow is a checkpoint of few channels.
+// narrow returns a checkpoint of few channels.
 func narrow(t *testing.T) string {
 	return made(t, "narrow.safetensors", func(path string) error {
 		return synthetic.CreateSeedVR2(path, synthetic.SeedVR2Config{Widths: []int{8, 12, 20, 20}, Latent: 4, Groups: 4, DType: safetensors.F32})
@@ -47,9 +47,10 @@ func frames(t *testing.T, m *Model, z Latent, o Options) []float32 {
 	return all
 }
 
-// Out of memory at any point, as weights load and after frames are finished, a job goes
-// on with less, in the same tiles: what it makes is the same, each frame once, and no
-// more is on the device than planned. FAULTS=N tries that many points.
+// A job that runs out of memory at any point, while weights load and after frames are
+// finished, continues with less memory in the same tiles. Its result is the same, each
+// frame comes once, and the device never holds more than planned. FAULTS=N tries that
+// many points.
 func TestOutOfMemoryAnywhere(t *testing.T) {
 	dev := gputest.Open(t)
 	defer dev.InjectFaults(nil)
@@ -85,8 +86,9 @@ func TestOutOfMemoryAnywhere(t *testing.T) {
 				if name == "tiles" {
 					testenv.Long(t)
 				}
-				// Weights load in every run, as they do in one that goes on. first is the
-				// request after which the first frame of a decode, or part of an encode, was made.
+				// Weights load in every run, as in a continued one. first is the request
+				// after which the first frame of a decode, or part of an encode, was
+				// made.
 				cold := func(nth int, w Watch) (all []float32, first, requests int) {
 					m.Unload()
 					drain(t, dev)
@@ -112,7 +114,7 @@ func TestOutOfMemoryAnywhere(t *testing.T) {
 						assert.Equal(t, was.Tile, now.Tile)
 					}}
 					nth := 1 + (i*requests+r.IntN(requests))/points
-					if i%2 == 1 { // few come after the weights
+					if i%2 == 1 { // few requests follow the weights
 						nth = first + 1 + r.IntN(requests-first)
 					}
 					got, _, _ := cold(nth, w)
@@ -128,7 +130,7 @@ func TestOutOfMemoryAnywhere(t *testing.T) {
 	}
 }
 
-// smaller is a device that has so much memory for buffers.
+// smaller limits a device's memory for buffers.
 func smaller(dev *gpu.Device, bytes int64) {
 	dev.InjectFaults(func(n int64) error {
 		if dev.Stats().Bytes+n > bytes {
@@ -138,9 +140,8 @@ func smaller(dev *gpu.Device, bytes int64) {
 	})
 }
 
-// A device with less memory than was planned has a job in smaller tiles where their
-// size is open, or where they make the same; else it fails, with what the device
-// said.
+// A job on a device with less memory than planned uses smaller tiles if their size is
+// open, or if they give the same result; otherwise it fails with the device's error.
 func TestOutOfMemoryTakesSmallerTiles(t *testing.T) {
 	dev := gputest.Open(t)
 	defer dev.InjectFaults(nil)
@@ -181,8 +182,8 @@ func TestOutOfMemoryTakesSmallerTiles(t *testing.T) {
 	}
 }
 
-// Frames that are finished are not followed by frames of smaller tiles, which would
-// show.
+// Finished frames are not followed by frames of smaller tiles, which would differ
+// visibly.
 func TestOutOfMemoryAfterFrames(t *testing.T) {
 	dev := gputest.Open(t)
 	defer dev.InjectFaults(nil)

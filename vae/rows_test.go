@@ -16,9 +16,9 @@ import (
 	"tessera/tiling"
 )
 
-// A convolution that writes over what it reads makes what it makes beside that, from
-// one row at a time to frames in one band, in portions and of several frames, with
-// causal memory on the device and on the host, of pictures too.
+// A convolution that overwrites its input gives the same result, from one row at a time
+// to frames in one band, in portions and with several frames, with causal memory on the
+// device and on the host, also for pictures.
 func TestRowsAreExact(t *testing.T) {
 	dev := gputest.Open(t)
 	for name, m := range map[string]*Model{
@@ -50,7 +50,7 @@ func TestRowsAreExact(t *testing.T) {
 				}
 				closeTo(t, got.pixels, want.pixels, 1e-11, "decoded")
 				closeTo(t, got.latent, want.latent, 1e-11, "encoded")
-				if got.plans[0].Depth == 0 { // portions round otherwise
+				if got.plans[0].Depth == 0 { // portions round differently
 					assert.True(t, slices.Equal(got.pixels, want.pixels), "decoded: NMSE %g", nmse(got.pixels, want.pixels))
 					assert.True(t, slices.Equal(got.latent, want.latent), "encoded: NMSE %g", nmse(got.latent, want.latent))
 				}

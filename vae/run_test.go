@@ -19,7 +19,7 @@ import (
 	"tessera/tiling"
 )
 
-// noiseLatent is a latent of the small configuration.
+// noiseLatent returns a latent of the small configuration.
 func noiseLatent(frames, h, w int) Latent {
 	wide := make([]float64, 4*frames*h*w)
 	synthetic.Fill("noise", wide)
@@ -30,7 +30,7 @@ func noiseLatent(frames, h, w int) Latent {
 	return z
 }
 
-// noiseClip is a clip in memory.
+// noiseClip returns a clip in memory.
 func noiseClip(frames, h, w int) floats {
 	wide := make([]float64, 3*frames*h*w)
 	synthetic.Fill("noise", wide)
@@ -46,7 +46,7 @@ func encodeAll(t *testing.T, m *Model, c Clip, o EncodeOptions) []float32 {
 	return encodeWatched(t, m, c, o, Watch{})
 }
 
-// framesOf are the pixels of all frames.
+// framesOf returns the pixels of all frames.
 func framesOf(run iter.Seq2[Frame, error]) (all []float32, err error) {
 	for f, err := range run {
 		if err != nil {
@@ -57,7 +57,7 @@ func framesOf(run iter.Seq2[Frame, error]) (all []float32, err error) {
 	return all, nil
 }
 
-// encodeWatched is encodeAll with someone who is told.
+// encodeWatched is encodeAll with callbacks.
 func encodeWatched(t *testing.T, m *Model, c Clip, o EncodeOptions, w Watch) []float32 {
 	t.Helper()
 	h, width := c.Size()
@@ -68,8 +68,8 @@ func encodeWatched(t *testing.T, m *Model, c Clip, o EncodeOptions, w Watch) []f
 	return z.Data
 }
 
-// Cutting a clip into slices does not change it: whole, the reference's chunk
-// and larger ones, with and without a remainder.
+// Cutting a clip into slices does not change the result: whole, with the reference's
+// chunk and larger ones, with and without a remainder.
 func TestChunksAreTheSameFunction(t *testing.T) {
 	dev := gputest.Open(t)
 	m := open(t, dev, smallCheckpoint(t), F32)
@@ -125,23 +125,23 @@ func TestSpooledBlend(t *testing.T) {
 	require.Empty(t, left, "spools left behind")
 }
 
-// ownTemp gives the test a folder for temporary files of its own.
+// ownTemp gives the test a separate folder for temporary files.
 func ownTemp(t *testing.T) string {
 	dir := t.TempDir()
-	for _, name := range []string{"TMPDIR", "TMP"} { // of Unix, of Windows
+	for _, name := range []string{"TMPDIR", "TMP"} { // on Unix, on Windows
 		t.Setenv(name, dir)
 	}
 	return dir
 }
 
-// After the first steady slice of the first tile nothing is made any more.
+// After the first steady slice of the first tile nothing new is created.
 func TestPlansAreReplayed(t *testing.T) {
 	dev := gputest.Open(t)
 	m := open(t, dev, smallCheckpoint(t), F32)
 	var stats []gpu.Stats
-	slices := 0 // done
+	slices := 0 // finished slices
 	watch := func(p Progress) {
-		if done := p.Tile*p.Slices + p.Slice%p.Slices; done > slices { // not within one
+		if done := p.Tile*p.Slices + p.Slice%p.Slices; done > slices { // not within a slice
 			slices = done
 			stats = append(stats, dev.Stats())
 		}
@@ -155,7 +155,7 @@ func TestPlansAreReplayed(t *testing.T) {
 	require.Len(t, stats, 5, "slices")
 	check("steady slices", stats[1], stats[4])
 
-	// 3 x 3 tiles of one shape. The last one normalises too.
+	// 3 x 3 tiles of one shape. The last tile also normalises.
 	stats, slices = nil, 0
 	o := Options{Tile: tiling.Choice{Tile: tiling.Square(16)}}
 	decodeWatched(t, m, noiseLatent(1, 6, 6), DecodeOptions{Options: o}, Watch{Progress: watch})
@@ -163,7 +163,7 @@ func TestPlansAreReplayed(t *testing.T) {
 	check("tiles", stats[0], stats[7])
 }
 
-// Progress moves within a slice, by what the device has done of it.
+// Progress advances within a slice, with what the device has done of it.
 func TestProgressWithinSlices(t *testing.T) {
 	dev := gputest.Open(t)
 	m := open(t, dev, smallCheckpoint(t), F32)
@@ -182,8 +182,8 @@ func TestProgressWithinSlices(t *testing.T) {
 	require.GreaterOrEqual(t, within, 5, "times that it was told within the first slice")
 }
 
-// Shaders are compiled before the first tile, but for the few that take the
-// result off the device; the next job compiles none.
+// Shaders are compiled before the first tile, except the few that download the result;
+// the next job compiles none.
 func TestCompiledBeforeTheFirstTile(t *testing.T) {
 	dev := gputest.Open(t)
 	m := open(t, dev, smallCheckpoint(t), F32)
@@ -203,7 +203,7 @@ func TestCompiledBeforeTheFirstTile(t *testing.T) {
 	require.Zero(t, all, "shaders of the second job")
 }
 
-// A measured speed is that of the device: twice is about the same.
+// A measured speed is reproducible: a second measurement is about equal.
 func TestSpeed(t *testing.T) {
 	m := open(t, gputest.Open(t), smallCheckpoint(t), F32)
 	before := m.dev.Stats().Bytes
@@ -248,8 +248,8 @@ func TestPaddingIsUndone(t *testing.T) {
 	}
 	require.Equal(t, 7, n, "frames")
 
-	// What was padded is what a caller would have padded: two frames mirrored,
-	// the last row and column repeated.
+	// The padding equals a caller's: two mirrored frames, the last row and column
+	// repeated.
 	padded := floats{9, 16, 24, make([]float32, 3*9*16*24)}
 	for c := range 3 {
 		for t, from := range []int{0, 1, 2, 3, 4, 5, 6, 5, 4} {
@@ -355,7 +355,7 @@ func TestBudgets(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, l.Tile, same.Tile, "auto chose another tile")
 	require.False(t, same.Shrunk, "auto can't shrink")
-	// A clip narrower than the overlap is no obstacle.
+	// A clip may be narrower than the overlap.
 	narrow := Options{Tile: tiling.Choice{Auto: true}, Overlap: tiling.Square(64), Budget: l.Bytes(), Offload: OffloadOff}
 	small, err := m.PlanDecode(t.Context(), 3, 5, 7, DecodeOptions{Options: narrow})
 	require.NoError(t, err, "auto on a small clip")
@@ -366,8 +366,9 @@ func TestBudgets(t *testing.T) {
 	auto.Budget = 1 << 20
 	_, err = m.PlanDecode(t.Context(), 3, 90, 160, DecodeOptions{Options: auto})
 	require.ErrorIs(t, err, tiling.ErrBudget, "no tile fits")
-	// At WebGPU's default limits no binding holds a frame of an untiled 4K one, which
-	// goes in bands, and no buffer does: it is on the host, or else that is an error.
+	// At WebGPU's default limits a frame of an untiled 4K one exceeds every binding, so
+	// it runs in bands, and every buffer, so it must be on the host; otherwise this is an
+	// error.
 	_, err = m.PlanDecode(t.Context(), 1, 270, 480, DecodeOptions{Options: Options{Budget: 1 << 40}})
 	require.NoError(t, err, "untiled 4K in large buffers")
 	m.info.Limits = gpu.DefaultLimits
@@ -377,7 +378,7 @@ func TestBudgets(t *testing.T) {
 	_, err = m.PlanDecode(t.Context(), 1, 270, 480, DecodeOptions{Options: Options{Budget: 1 << 40, Offload: OffloadOff}})
 	require.ErrorIs(t, err, gpu.ErrTooLarge, "untiled 4K at default limits")
 	require.ErrorContains(t, err, "in a buffer", "untiled 4K at default limits")
-	// Memory does not grow with the length of the clip.
+	// Memory does not depend on the length of the clip.
 	short, err := m.PlanDecode(t.Context(), 3, 8, 8, DecodeOptions{})
 	require.NoError(t, err)
 	long, err := m.PlanDecode(t.Context(), 300, 8, 8, DecodeOptions{})
@@ -438,7 +439,7 @@ func TestUnfitCheckpoints(t *testing.T) {
 	}
 	_, err = Inspect(write(func(name string, shape []int) (string, []int) { return "other_" + name, shape }), a, Settings{Precision: F32})
 	require.ErrorIs(t, err, ErrUnknownModel, "another model")
-	// A tensor of no elements can claim any number of channels.
+	// An empty tensor can claim any number of channels.
 	for _, shape := range [][]int{{0, 1 << 60, 3, 3, 3}, {0, 1 << 31, 3, 3, 3}, {0, 0, 3, 3, 3}, {96, 0, 3, 3, 3}} {
 		_, err = Inspect(write(func(name string, was []int) (string, []int) {
 			if name == "decoder.conv_in.weight" {
@@ -449,7 +450,7 @@ func TestUnfitCheckpoints(t *testing.T) {
 		require.ErrorIs(t, err, ErrBadModel, "%v", shape)
 		require.ErrorContains(t, err, "tensor decoder.conv_in.weight has shape ["+strings.Trim(fmt.Sprint(shape), "[]")+"], expected 1 to 65536 along axis 1")
 	}
-	// The names of older files.
+	// The names in older files.
 	old := strings.NewReplacer("to_q", "query", "to_k", "key", "to_v", "value", "to_out.0", "proj_attn")
 	m, err = Inspect(write(func(name string, shape []int) (string, []int) { return old.Replace(name), shape }), a, Settings{Precision: F32})
 	require.NoError(t, err, "old attention names")

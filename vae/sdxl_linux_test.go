@@ -18,8 +18,8 @@ import (
 	"tessera/tests/testenv"
 )
 
-// behindOthers writes a whole checkpoint: n tensors of halves, which are holes of the file,
-// then those of a VAE's file. Its names begin with first_stage_model.
+// behindOthers writes a whole checkpoint: n tensors of halves, which are holes in the
+// file, then a VAE's tensors with the prefix first_stage_model.
 func behindOthers(t *testing.T, vae string, n int, shape ...int) string {
 	t.Helper()
 	from, err := os.Open(vae)
@@ -69,8 +69,8 @@ func behindOthers(t *testing.T, vae string, n int, shape ...int) string {
 	return path
 }
 
-// SDXL's whole checkpoint, 6.9 GB of which the VAE is the last 167 MB, opens and decodes
-// with little host memory: what lies before the VAE is not read.
+// SDXL's whole checkpoint of 6.9 GB, whose last 167 MB are the VAE, opens and decodes
+// with little host memory: the bytes before the VAE are not read.
 func TestWholeSDXLInLittleMemory(t *testing.T) {
 	testenv.Long(t)
 	dev := gputest.Open(t)

@@ -17,17 +17,17 @@ var seedVR2Family = family{
 	encoder:   newSeedVR2Encoder,
 	decoder:   newSeedVR2Decoder,
 
-	tilings:     []Tiling{Feather}, // a group norm sees all of a tile
+	tilings:     []Tiling{Feather}, // a group norm spans the whole tile
 	first:       func(step int) int { return 1 + step },
 	beyond:      mirrored,
 	previews:    true,
 	comfyFolded: true,
 }
 
-// seedVR2Eps is that of every group norm (yaml: norm_eps).
+// seedVR2Eps is the eps of every group norm (yaml: norm_eps).
 const seedVR2Eps = 1e-6
 
-// newSeedVR2Encoder is Encoder3D.
+// newSeedVR2Encoder builds Encoder3D.
 func newSeedVR2Encoder(l *loader, c Config) *engine.Network {
 	s := &stages{start: &marked{name: "encoder.conv_in", layer: l.conv("encoder.conv_in", c.Channels, c.Widths[0], causal(engine.Repeated), 1)}}
 	in, frames := c.Widths[0], 1
@@ -50,7 +50,7 @@ func newSeedVR2Encoder(l *loader, c Config) *engine.Network {
 	return &engine.Network{Name: "encoder", Whole: engine.Series{s, mid, newSeedVR2End(l, "encoder", in, 2*c.Latent)}}
 }
 
-// newSeedVR2Decoder is Decoder3D.
+// newSeedVR2Decoder builds Decoder3D.
 func newSeedVR2Decoder(l *loader, c Config) *engine.Network {
 	in := c.Decoder[0]
 	start := &marked{name: "decoder.conv_in", layer: l.conv("decoder.conv_in", c.Latent, in, causal(engine.Repeated), 1)}
@@ -73,8 +73,8 @@ func newSeedVR2Decoder(l *loader, c Config) *engine.Network {
 	return &engine.Network{Name: "decoder", Whole: engine.Series{start, mid, s}}
 }
 
-// newSeedVR2Stage is DownEncoderBlock3D or UpDecoderBlock3D: residual blocks, and
-// the place for a sampler.
+// newSeedVR2Stage builds DownEncoderBlock3D or UpDecoderBlock3D: residual blocks, with
+// room for a sampler.
 func newSeedVR2Stage(l *loader, name string, blocks, cin, cout int) stage {
 	var all engine.Series
 	for i := range blocks {
@@ -84,27 +84,27 @@ func newSeedVR2Stage(l *loader, name string, blocks, cin, cout int) stage {
 	return stage{before: all, after: &marked{name: name, layer: engine.Series{}}}
 }
 
-// newSeedVR2End is what either network ends with.
+// newSeedVR2End builds the end of either network.
 func newSeedVR2End(l *loader, name string, cin, cout int) layer {
 	norm := &marked{name: name + ".conv_act", layer: l.groupNorm(name+".conv_norm_out", cin, seedVR2Eps, true)}
 	return engine.Series{norm, &marked{name: name + ".conv_out", layer: &outputs{l.conv(name+".conv_out", cin, cout, causal(engine.Repeated), 1)}}}
 }
 
-// outputs is a network's last convolution, which makes what is wanted.
+// outputs is a network's last convolution, which computes only the wanted outputs.
 type outputs struct{ conv *engine.Conv }
 
-// Forward is the network's output.
+// Forward returns the network's output.
 func (o *outputs) Forward(g *engine.Graph, x engine.Value) engine.Value {
 	return o.conv.First(g.Outputs(o.conv.Out)).Forward(g, x)
 }
 
-// newSeedVR2Upsampler is Upsample3D: a 1x1x1 convolution, the pixel shuffle,
-// then a causal convolution.
+// newSeedVR2Upsampler builds Upsample3D: a 1x1x1 convolution, the pixel shuffle, then a
+// causal convolution.
 func newSeedVR2Upsampler(l *loader, name string, c, phases int) engine.Module {
 	return l.upsample(name, name+".upscale_conv", name+".conv", c, phases)
 }
 
-// newSeedVR2Resnet is ResnetBlock3D.
+// newSeedVR2Resnet builds ResnetBlock3D.
 func newSeedVR2Resnet(l *loader, name string, cin, cout int) *resnet {
 	b := &resnet{
 		norm1: l.groupNorm(name+".norm1", cin, seedVR2Eps, true), conv1: l.conv(name+".conv1", cin, cout, causal(engine.Repeated), 1),
@@ -116,7 +116,7 @@ func newSeedVR2Resnet(l *loader, name string, cin, cout int) *resnet {
 	return b
 }
 
-// newSeedVR2Mid is UNetMidBlock3D.
+// newSeedVR2Mid builds UNetMidBlock3D.
 func newSeedVR2Mid(l *loader, name string, c int) *midBlock {
 	at := name + ".attentions.0"
 	m := &midBlock{before: newSeedVR2Resnet(l, name+".resnets.0", c, c), after: newSeedVR2Resnet(l, name+".resnets.1", c, c)}

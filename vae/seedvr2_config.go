@@ -7,14 +7,14 @@ import (
 	"tessera/format"
 )
 
-// seedVR2Key is a tensor only SeedVR2's layout has. seedVR2EncoderKey is one of five
-// dimensions in no other.
+// seedVR2Key is a tensor that only SeedVR2's layout has. seedVR2EncoderKey has five
+// dimensions only in SeedVR2's.
 const (
 	seedVR2Key        = "decoder.up_blocks.2.upsamplers.0.upscale_conv.weight"
 	seedVR2EncoderKey = "encoder.down_blocks.0.downsamplers.0.conv.weight"
 )
 
-// isSeedVR2 tells a file of that layout.
+// isSeedVR2 recognises a file of that layout.
 func isSeedVR2(f format.File) bool {
 	_, decoder := f.Tensor(seedVR2Key)
 	t, encoder := f.Tensor(seedVR2EncoderKey)
@@ -28,7 +28,7 @@ var publishedSeedVR2 = Config{
 	TimeDown: []bool{false, true, true}, TimeUp: []bool{true, true, false},
 }
 
-// oldNames are attention names of older diffusers for those of today.
+// oldNames replaces attention names of older diffusers versions by current ones.
 var oldNames = []string{".to_q.", ".query.", ".to_k.", ".key.", ".to_v.", ".value.", ".to_out.0.", ".proj_attn."}
 
 // configureSeedVR2 reads SeedVR2's configuration from shapes.
@@ -69,9 +69,8 @@ func configureSeedVR2(f format.File) (Config, tensors, error) {
 	return c, t, c.check(f.Name())
 }
 
-// seedVR2Times reads from the size of each sampler of a network along an axis whether it
-// changes time: 3 taps, or 8 outputs for each channel. Where a size is none of a model, the
-// tensor is of another shape than it needs.
+// seedVR2Times reads from a size of each sampler, along an axis, whether it changes time:
+// 3 taps, or 8 outputs per channel. The check of the tensors reports any other size.
 func seedVR2Times(t tensors, sampler string, axis int, widths []int) (times []bool, err error) {
 	for i, w := range widths[:max(0, len(widths)-1)] {
 		size, err := t.dim(fmt.Sprintf(sampler, i), axis, 5)

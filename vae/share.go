@@ -9,9 +9,9 @@ import (
 	"tessera/tiling"
 )
 
-// Share lets others, models of the same file on other devices, compute tiles of
-// this one's jobs, each the next when it is free. They must store activations as
-// this one does and must not be used otherwise meanwhile. The caller closes them.
+// Share lets other models, of the same file on other devices, compute tiles of this
+// model's jobs; each takes the next tile when it is free. They must store activations as
+// this model does and must not be used otherwise meanwhile. The caller closes them.
 func (m *Model) Share(others ...*Model) error {
 	for _, o := range others {
 		if o.Elem.Bytes() != m.Elem.Bytes() {
@@ -22,8 +22,8 @@ func (m *Model) Share(others ...*Model) error {
 	return nil
 }
 
-// helped has the other devices, the workers, take tiles of a plan that has several. What
-// of the host this device leaves is shared among them.
+// helped plans the job for the other devices, the workers, if it has several tiles. They
+// share the host memory that this device leaves.
 func (m *Model) helped(ctx context.Context, p *Plan, job func(m *Model) *engine.Job, options engine.Options) ([]*runner.Worker, error) {
 	if p.Tiles.Whole() {
 		return nil, nil

@@ -18,8 +18,8 @@ const (
 	swiftShader = "/usr/lib/chromium/vk_swiftshader_icd.json"
 )
 
-// driver is a device of the one driver that is named: Dawn lists one adapter of
-// the processor, whatever drivers there are. The loader reads C's environment.
+// driver opens a device of the named driver alone: Dawn lists one adapter of the
+// processor, however many drivers exist. The loader reads C's environment.
 func driver(t *testing.T, setenv func(name, value string, overwrite int32) int32, file string) *gpu.Device {
 	for _, name := range []string{"VK_DRIVER_FILES", "VK_ICD_FILENAMES"} {
 		require.Zero(t, setenv(name, file, 1))
@@ -30,8 +30,8 @@ func driver(t *testing.T, setenv func(name, value string, overwrite int32) int32
 	return dev
 }
 
-// Two drivers side by side make what one makes, each some of the tiles; also where
-// weights come to each from the host.
+// Two drivers together give one's result, each with some of the tiles, also with weights
+// streamed from the host.
 func TestShareOfTwoDrivers(t *testing.T) {
 	testenv.Long(t)
 	for _, file := range []string{lavapipe, swiftShader} {
@@ -53,7 +53,7 @@ func TestShareOfTwoDrivers(t *testing.T) {
 			if was {
 				setenv(name, before, 1)
 			} else {
-				unsetenv(name) // set to nothing it would hide all drivers from later tests
+				unsetenv(name) // an empty value would hide all drivers from later tests
 			}
 		})
 	}

@@ -21,7 +21,7 @@ import (
 	"tessera/tiling"
 )
 
-// helper is a model on a device of its own.
+// helper opens a model on a separate device.
 func helper(t *testing.T, path string, adapter int) (*gpu.Device, *Model) {
 	dev, err := gpu.Open(gpu.Options{Adapter: adapter, Backend: os.Getenv("TESSERA_BACKEND")})
 	require.NoError(t, err)
@@ -29,7 +29,7 @@ func helper(t *testing.T, path string, adapter int) (*gpu.Device, *Model) {
 	return dev, open(t, dev, path, F32)
 }
 
-// watched is a clip that tells when a helper reads of it.
+// watched is a clip that reports when a helper reads it.
 type watched struct {
 	floats
 	read func(times int) error
@@ -46,9 +46,9 @@ func (c *watched) ReadFrame(t int, dst []float32) error {
 	return c.floats.ReadFrame(t, dst)
 }
 
-// Devices that share a job make what one makes, whoever took which tile: with
-// tiles blended on the device and beside it, exact ones of both directions, and
-// pictures by themselves.
+// Devices that share a job give one device's result, whichever computes which tile: with
+// tiles blended on the device and beside it, exact tiles in both directions, and
+// independent frames.
 func TestShare(t *testing.T) {
 	for _, c := range []struct {
 		name, path string
@@ -84,8 +84,8 @@ func TestShare(t *testing.T) {
 	}
 }
 
-// What may be taken of the host is for all devices: one for which too little is left
-// takes no tiles.
+// The limit of host memory is for all devices: a device with too little left gets no
+// tiles.
 func TestShareOfTheHost(t *testing.T) {
 	a := gpu.Info{Limits: gpu.DefaultLimits, Name: "card", Type: "discrete", Memory: 8 << 30}
 	var all []*Model
@@ -123,8 +123,8 @@ func TestShareOfTheHost(t *testing.T) {
 	}
 }
 
-// Each device takes tiles, and one that fails in the middle of one hands it
-// back: what is made is the same.
+// Each device computes tiles, and one that fails in the middle of a tile returns it: the
+// result is the same.
 func TestShareWithOneThatFails(t *testing.T) {
 	m := open(t, gputest.Open(t), smallCheckpoint(t), F32)
 	o := EncodeOptions{Options: Options{Tile: tiling.Choice{Tile: tiling.Square(16)}, Overlap: tiling.Square(8)}}

@@ -18,10 +18,10 @@ import (
 	"tessera/tiling"
 )
 
-// As budgets get smaller, weights come from the host: those that a slice uses once, then
-// all large ones, and with them pictures' and those of exact tiles. The result has the
-// same bits where portions are as deep and keep the same, and no more is on the device
-// than was planned.
+// With smaller budgets, weights come from the host: first those that a slice uses once,
+// then all large ones, for pictures and exact tiles too. The result has the same bits if
+// the portions have equal depth and keep the same values, and the device never holds more
+// than planned.
 func TestStreamIsExact(t *testing.T) {
 	dev := gputest.Open(t)
 	seedVR2 := open(t, dev, narrow(t), F32)
@@ -64,8 +64,8 @@ func TestStreamIsExact(t *testing.T) {
 	}
 }
 
-// A job that is cancelled while weights come to the host, or from there, lets go of all
-// but those that stay on the device, and the next one makes what it would have.
+// A job that is cancelled while weights move to or from the host releases all but those
+// that stay on the device, and the next job is correct.
 func TestStreamCancelled(t *testing.T) {
 	dev := gputest.Open(t)
 	m := open(t, dev, narrow(t), F32)
@@ -113,15 +113,15 @@ func TestStreamCancelled(t *testing.T) {
 	}
 }
 
-// streamed runs a job with ever less memory, until there is none that is enough.
+// streamed runs a job with less and less memory, until it does not fit.
 func streamed(t *testing.T, m *Model, o Options, plan func(o Options) (*Plan, func() ([]float32, error), error)) {
 	t.Cleanup(m.Unload)
 	type sums struct {
 		depth int  // of portions
-		rows  bool // convolutions to fewer channels keep sums in place of frames
+		rows  bool // convolutions to fewer channels keep sums instead of frames
 	}
 	made := map[sums][]float32{}
-	var all []int64 // bytes that streamed
+	var all []int64 // streamed bytes
 	weights := int64(0)
 	for {
 		p, run, err := plan(o)

@@ -6,8 +6,8 @@ import (
 	"tessera/engine"
 )
 
-// taehvFamily is TAEHV (taehv.py), tiny stand-ins for the VAEs of video generators. All
-// they know of time is the frame before, which their blocks read, too.
+// taehvFamily is TAEHV (taehv.py), tiny autoencoders that approximate the VAEs of video
+// generators. Their blocks read each frame and the previous one, and no other time.
 var taehvFamily = family{
 	name:      taehv,
 	marks:     []string{taehvKey},
@@ -31,14 +31,14 @@ var taehvFamily = family{
 	comfyUnscaled: true,
 	unsigned:      true,
 	rowsFirst:     true,
-	anySize:       true, // a convolution with stride takes zeros around a frame
+	anySize:       true, // a strided convolution pads a frame with zeros
 	saturates:     func(c *Config) bool { return c.Variant != superTAEHV },
 }
 
-// taehvBlocks is how many blocks that read the past each stage has.
+// taehvBlocks is the number of a stage's blocks that read the previous frame.
 const taehvBlocks = 3
 
-// times is how many frames become one in a stage, or come of one.
+// times returns how many frames become one in a stage, or are made of one.
 func times(time bool) int {
 	if time {
 		return 2
@@ -46,14 +46,14 @@ func times(time bool) int {
 	return 1
 }
 
-// taehvStage is what a network does in one size of frames.
+// taehvStage is a network's layers at one frame size.
 type taehvStage struct {
 	_ engine.Incomparable
 
-	layers engine.Module // of an encoder's stage what makes its size, of a decoder's the blocks
-	after  engine.Module // of an encoder's the blocks, of a decoder's what makes the next size
-	frames int           // of the clip that an encoder's stage makes one of
-	depth  int           // of the portions in which a decoder goes on from the stage
+	layers engine.Module // in an encoder what makes the stage's size, in a decoder the blocks
+	after  engine.Module // in an encoder the blocks, in a decoder what makes the next size
+	frames int           // of the clip, which an encoder's stage turns into one
+	depth  int           // of the portions in which a decoder continues from the stage
 }
 
 type taehvEncoder struct {
@@ -61,7 +61,8 @@ type taehvEncoder struct {
 	stages     []taehvStage
 }
 
-// newTAEHVEncoder makes one latent frame of Temporal frames, from the clip's first on.
+// newTAEHVEncoder builds an encoder that makes one latent frame of each Temporal frames,
+// from the clip's first on.
 func newTAEHVEncoder(l *loader, c Config) *engine.Network {
 	start := l.conv2d("encoder.0", c.Channels*c.Patch*c.Patch, c.Widths[0], 1)
 	start.ReLU = true
@@ -88,12 +89,12 @@ func newTAEHVEncoder(l *loader, c Config) *engine.Network {
 	return &engine.Network{Name: "encoder", Whole: e, Parts: p}
 }
 
-// Forward is the latent.
+// Forward returns the latent.
 func (e *taehvEncoder) Forward(g *engine.Graph, x engine.Value) engine.Value {
 	return e.end.Forward(g, e.down(g, x, len(e.stages)-1))
 }
 
-// down goes as far as stage i, the larger frames a few at a time.
+// down runs the stages up to i, the larger frames a few at a time.
 func (e *taehvEncoder) down(g *engine.Graph, x engine.Value, i int) engine.Value {
 	if i < 0 {
 		return e.start.Forward(g, x)
@@ -107,12 +108,13 @@ type taehvDecoder struct {
 	stages     []taehvStage
 }
 
-// newTAEHVDecoder makes Temporal frames of each latent frame. Of the first one's only the
-// last is the clip's, so the others are dropped: as early as no block is to read them. They
-// are kept in CogVideoX's clips of an even number of latent frames.
+// newTAEHVDecoder builds a decoder that makes Temporal frames of each latent frame. Only
+// the last frame of the first latent frame belongs to the clip; the others are dropped as
+// soon as no block needs them. CogVideoX's clips with an even number of latent frames
+// keep them.
 func newTAEHVDecoder(l *loader, c Config) *engine.Network {
 	blocks, up := newMemBlocks, newTAEHVUp
-	at, length, reach := 3, 6, memReach // of a stage's layers, and of a block
+	at, length, reach := 3, 6, memReach // of a stage's layers; reach of a block
 	switch c.Variant {
 	case wideTAEHV:
 		reach = wideReach
@@ -139,7 +141,7 @@ func newTAEHVDecoder(l *loader, c Config) *engine.Network {
 		}
 		p.steps = append(p.steps, step)
 		s := taehvStage{layers: layers, after: after}
-		if i == last || i > 0 && frames == 1 { // else the first portion would not make the clip's first frame
+		if i == last || i > 0 && frames == 1 { // otherwise the first portion would not make the clip's first frame
 			depth++
 			s.depth = depth
 		}
@@ -155,12 +157,12 @@ func newTAEHVDecoder(l *loader, c Config) *engine.Network {
 	return &engine.Network{Name: "decoder", Whole: d, Parts: p}
 }
 
-// Forward is the clip.
+// Forward returns the clip.
 func (d *taehvDecoder) Forward(g *engine.Graph, x engine.Value) engine.Value {
 	return d.up(g, d.start.Forward(g, x), 0)
 }
 
-// up goes on from stage i.
+// up runs the stages from i on.
 func (d *taehvDecoder) up(g *engine.Graph, x engine.Value, i int) engine.Value {
 	if i == len(d.stages) {
 		return d.end.Forward(g, x)
@@ -171,7 +173,7 @@ func (d *taehvDecoder) up(g *engine.Graph, x engine.Value, i int) engine.Value {
 	})
 }
 
-// newTAEHVStart is the decoder's first convolution.
+// newTAEHVStart builds the decoder's first convolution.
 func newTAEHVStart(l *loader, c Config) engine.Module {
 	if c.Variant == superTAEHV {
 		return &marked{name: "decoder.0", layer: l.unbiased().pointwise("decoder.0", c.Latent, c.Decoder[0], 2)}
@@ -181,7 +183,7 @@ func newTAEHVStart(l *loader, c Config) engine.Module {
 	return &marked{name: "decoder.2", layer: conv}
 }
 
-// newTAEHVEnd makes pixels, by a convolution.
+// newTAEHVEnd builds the convolution that makes pixels.
 func newTAEHVEnd(l *loader, c Config) (engine.Module, *engine.Conv) {
 	conv := l.conv2d("decoder.22", c.Decoder[3], c.Channels*c.Patch*c.Patch, 1)
 	end := engine.Series{conv}

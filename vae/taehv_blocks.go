@@ -7,7 +7,7 @@ import (
 	"tessera/wgsl"
 )
 
-// memBlock is MemBlock: layers that read a frame and the one before it, plus the frame.
+// memBlock is MemBlock: layers that read a frame and the previous one, plus the frame.
 type memBlock struct {
 	_ engine.Incomparable
 
@@ -15,17 +15,17 @@ type memBlock struct {
 	last   adder
 }
 
-// adder is a layer that adds what it makes of x to y.
+// adder is a layer that adds its output for x to y.
 type adder interface {
 	Add(g *engine.Graph, x, y engine.Value) engine.Value
 }
 
-// Forward is the block's output.
+// Forward returns the block's output.
 func (b *memBlock) Forward(g *engine.Graph, x engine.Value) engine.Value {
 	return b.last.Add(g, b.before.Forward(g, x), x)
 }
 
-// each makes a stage's blocks of c channels, from layer number at on.
+// each builds a stage's blocks of c channels, from layer number at on.
 func each(network string, at int, make func(name string) *memBlock) (all []engine.Module) {
 	for i := range taehvBlocks {
 		name := fmt.Sprintf("%s.%d", network, at+i)
@@ -34,13 +34,13 @@ func each(network string, at int, make func(name string) *memBlock) (all []engin
 	return all
 }
 
-// How far the blocks' convolutions reach.
+// Reach of the blocks' convolutions.
 const (
 	memReach  = 3
 	wideReach = 2
 )
 
-// newMemBlocks are three 3x3 convolutions, each with ReLU behind.
+// newMemBlocks builds blocks of three 3x3 convolutions, each followed by ReLU.
 func newMemBlocks(l *loader, network string, at, c int) []engine.Module {
 	return each(network, at, func(name string) *memBlock {
 		first, second, third := l.pastConv(name+"0", c, c), l.conv2d(name+"2", c, c, 1), l.conv2d(name+"4", c, c, 1)
@@ -49,12 +49,12 @@ func newMemBlocks(l *loader, network string, at, c int) []engine.Module {
 	})
 }
 
-// newTAEHVUp enlarges by nearest neighbour. The products that make frames come first,
-// which are the same for pixels that are.
+// newTAEHVUp builds nearest-neighbour enlargement. The pointwise layers that make frames
+// come first, because repeated pixels would give repeated results.
 func newTAEHVUp(l *loader, at int, size stageSize, frames, drop int) (engine.Module, sizeStep) {
 	conv := l.unbiased().enlarging(fmt.Sprintf("decoder.%d", at+2), size.in, size.out)
 	made := conv.Name
-	if at+2 == 20 { // the last, behind which is ReLU
+	if at+2 == 20 { // the last one, followed by ReLU
 		conv.ReLU, made = true, "decoder.21"
 	}
 	split := l.unbiased().splitFrames(fmt.Sprintf("decoder.%d.conv", at+1), size.in, frames)
@@ -66,7 +66,8 @@ func newTAEHVUp(l *loader, at int, size stageSize, frames, drop int) (engine.Mod
 	}, sizeStep{conv: conv}
 }
 
-// newWideBlocks are products and 3x3 convolutions in groups, each with ReLU behind.
+// newWideBlocks builds blocks of pointwise layers and grouped 3x3 convolutions, each
+// followed by ReLU.
 func newWideBlocks(l *loader, network string, at, c, group int) []engine.Module {
 	return each(network, at, func(name string) *memBlock {
 		first, third := l.pastPointwise(name+"0", c, c), l.pointwise(name+"4", c, c, 2)
@@ -75,14 +76,14 @@ func newWideBlocks(l *loader, network string, at, c, group int) []engine.Module 
 	})
 }
 
-// convolution is a layer, and one that adds.
+// convolution is a layer that can also add.
 type convolution interface {
 	engine.Module
 	adder
 }
 
-// grouped is a 3x3 convolution in groups of so many channels, with ReLU behind: a weight
-// [c, group, 3, 3].
+// grouped builds a 3x3 convolution in groups of the given channels, followed by ReLU: a
+// weight [c, group, 3, 3].
 func (l *loader) grouped(name string, c, group int) convolution {
 	if group == c {
 		conv := l.conv2d(name, c, c, 1)
@@ -94,11 +95,11 @@ func (l *loader) grouped(name string, c, group int) convolution {
 	return &engine.Grouped{Name: name, Weights: w, Out: c, Group: group, ReLU: true}
 }
 
-// superSide is that of the convolutions of single channels.
+// superSide is the kernel side of the depthwise convolutions.
 const superSide = 7
 
-// newSuperBlocks are convolutions of single channels and two products, without ReLU in the
-// end.
+// newSuperBlocks builds blocks of a depthwise convolution and two pointwise layers,
+// without a final ReLU.
 func newSuperBlocks(l *loader, network string, at, c int) []engine.Module {
 	return each(network, at, func(name string) *memBlock {
 		l.need(name+"0.weight", 2*c, 1, superSide, superSide)
@@ -109,7 +110,7 @@ func newSuperBlocks(l *loader, network string, at, c int) []engine.Module {
 	})
 }
 
-// newSuperUp enlarges by PyTorch's pixel_shuffle.
+// newSuperUp builds enlargement by PyTorch's pixel_shuffle.
 func newSuperUp(l *loader, at int, size stageSize, frames, drop int) (engine.Module, sizeStep) {
 	conv := l.conv2d(fmt.Sprintf("decoder.%d", at), size.in, 4*size.out, 1)
 	conv.ReLU = true

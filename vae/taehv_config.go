@@ -9,14 +9,14 @@ import (
 	"tessera/latent"
 )
 
-// taehv is the family's name, and tensors that tell its layout.
+// taehv is the family's name, with the tensors that identify its layout.
 const (
 	taehv           = "taehv"
 	taehvKey        = "decoder.22.bias"
 	taehvEncoderKey = "encoder.12.conv.weight"
 )
 
-// Decoders of other blocks than the usual ones.
+// Decoders with unusual blocks.
 const (
 	wideTAEHV  = "wide"
 	superTAEHV = "super"
@@ -29,8 +29,8 @@ var publishedTAEHV = Config{
 	TimeDown: []bool{true, true, false}, TimeUp: []bool{false, true, true},
 }
 
-// isTAEHV tells a file of that layout. TAESD has layers of such names, but none that
-// change the number of frames.
+// isTAEHV recognises a file of that layout. TAESD has layers with such names, but none
+// that change the number of frames.
 func isTAEHV(f format.File) bool {
 	return hasTensor(f, taehvKey) && hasTensor(f, "decoder.7.conv.weight") || hasTensor(f, taehvEncoderKey) && hasTensor(f, "encoder.17.bias")
 }
@@ -86,14 +86,14 @@ func configureTAEHV(f format.File) (Config, tensors, error) {
 	if err := c.checkBlocks(f.Name()); err != nil {
 		return c, r.tensors, err
 	}
-	if c.Latent == 24 && c.Patch == 2 { // no other has as many
+	if c.Latent == 24 && c.Patch == 2 { // no other model has as many
 		c.Cycle = 5
 	}
 	c.nameTAEHV(f.Name())
 	return c, r.tensors, c.check(f.Name())
 }
 
-// checkBlocks refuses widths that a decoder's blocks can't be made of.
+// checkBlocks refuses widths that a decoder's blocks cannot have.
 func (c *Config) checkBlocks(file string) error {
 	for i, w := range c.Decoder[:max(0, len(c.Decoder)-1)] {
 		switch {
@@ -106,13 +106,13 @@ func (c *Config) checkBlocks(file string) error {
 	return nil
 }
 
-// dims reads a checkpoint's shapes, as far as the first that can't be.
+// dims reads a checkpoint's shapes, up to the first invalid one.
 type dims struct {
 	tensors
 	err error
 }
 
-// dim is the size along an axis of a convolution of frames; 1 after an error.
+// dim returns the size along an axis of a 2D convolution; 1 after an error.
 func (r *dims) dim(name string, axis int) int {
 	n, err := r.tensors.dim(name, axis, 4)
 	if err != nil {
@@ -124,7 +124,7 @@ func (r *dims) dim(name string, axis int) int {
 	return n
 }
 
-// over is n/by, of a tensor that has n along an axis.
+// over returns n/by, for a tensor that has n along an axis.
 func (r *dims) over(name string, n, by int) int {
 	if n%by != 0 && r.err == nil {
 		r.err = fmt.Errorf("vae: %s: tensor %s has %d channels, expected a multiple of %d", r.file.Name(), name, n, by)
@@ -132,7 +132,8 @@ func (r *dims) over(name string, n, by int) int {
 	return n / by
 }
 
-// frames is whether there are two frames of channels along an axis for one along the other.
+// frames reports whether one axis has twice the channels of the other, those of two
+// frames.
 func (r *dims) frames(name string, axis int) bool {
 	one, all := r.dim(name, 1-axis), r.dim(name, axis)
 	if all != one && all != 2*one && r.err == nil {
@@ -141,7 +142,7 @@ func (r *dims) frames(name string, axis int) bool {
 	return all == 2*one
 }
 
-// patch is the side of squares of pixels, of which there are all channels along an axis.
+// patch returns the side of squares of pixels whose channels lie along an axis.
 func (r *dims) patch(name string, axis int) int {
 	n := r.over(name, r.dim(name, axis), 3)
 	side := root(n)
@@ -151,25 +152,26 @@ func (r *dims) patch(name string, axis int) int {
 	return side
 }
 
-// taehvModel is a published file. TAEHV's take and give what the diffusion model sees.
+// taehvModel is a published file. TAEHV's latents are those that the diffusion model
+// sees.
 type taehvModel struct {
 	as, name  string
-	of        latent.Checkpoint // the model whose VAE it stands for, where that is read
+	of        latent.Checkpoint // the model whose VAE it approximates, if that family is supported
 	latent    int
-	mean, std []float64 // of the VAE that it stands for
-	scale     float64   // or its factor
-	own       bool      // it takes and gives that VAE's own numbers
+	mean, std []float64 // of the VAE that it approximates
+	scale     float64   // or that VAE's factor
+	own       bool      // its latents have that VAE's own numbers
 	full      int       // see Config.Full
-	leaky     bool      // LeakyReLU in place of ReLU, and pixels from -1 to 1
-	words     []string  // of files' names, without what stands between letters and digits
+	leaky     bool      // LeakyReLU instead of ReLU, and pixels from -1 to 1
+	words     []string  // in file names, without separators
 }
 
-// latentsOf are those of a model.
+// latentsOf identifies the latents of a model.
 func latentsOf(family, model string) latent.Checkpoint {
 	return latent.Checkpoint{Family: family, Model: model}
 }
 
-// taehvModels are those that are told apart, the most usual of a shape first.
+// taehvModels are the models that are distinguished, the most common of a shape first.
 var taehvModels = []taehvModel{
 	{as: "taew2_1", name: "TAEHV for Wan 2.1", of: latentsOf(wan21, "Wan 2.1"), latent: 16, mean: wan21Mean, std: wan21Std, words: []string{"taew", "wan"}},
 	{as: taehv, name: "TAEHV for HunyuanVideo", of: latentsOf(hunyuan, "HunyuanVideo"), latent: 16, scale: 0.476986, words: []string{taehv, "hunyuan"}},
@@ -185,7 +187,8 @@ var taehvModels = []taehvModel{
 	{as: "taeltx2_3", name: "TAEHV for LTX-2.3", of: latentsOf(ltx, "LTX-2.3"), latent: 128, words: []string{"ltx23"}},
 }
 
-// nameTAEHV tells the model by the file's name, else it is the most usual one.
+// nameTAEHV identifies the model by the file's name; by default it is the most common
+// one.
 func (c *Config) nameTAEHV(path string) {
 	c.Model = publishedTAEHV.Model
 	name := strings.Map(func(r rune) rune {
@@ -200,7 +203,7 @@ func (c *Config) nameTAEHV(path string) {
 			continue
 		}
 		fit++
-		if named := hasAny(name, m.words); named || fit == 1 { // lighttae is tae, too, and comes later
+		if named := hasAny(name, m.words); named || fit == 1 { // "tae" also matches lighttae, which comes later
 			m.take(c)
 			c.Assumed = !named
 		}

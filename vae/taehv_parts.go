@@ -5,8 +5,8 @@ import (
 	"tessera/tiling"
 )
 
-// taehvParts is a network of two: the outer part changes the size of frames, the inner one
-// has that of the latent.
+// taehvParts is a network of two parts: the outer one changes the size of frames, the
+// inner one works at the latent's size.
 type taehvParts struct {
 	inner, outer engine.Module
 	width        int        // channels between them
@@ -17,30 +17,30 @@ func (p *taehvParts) Inner() engine.Module { return p.inner }
 func (p *taehvParts) Outer() engine.Module { return p.outer }
 func (p *taehvParts) Width() int           { return p.width }
 
-// sizeStep is what layers read of a frame: pixels as far as reach around each, or what a
-// convolution does, of which a part can be made.
+// sizeStep is what layers read of a frame: the pixels within reach, or the input of a
+// convolution that can compute a part of its output.
 type sizeStep struct {
 	reach   int
 	conv    *engine.Conv
-	shuffle bool // frames are enlarged behind the convolution, not before
+	shuffle bool // frames are enlarged after the convolution, not before
 }
 
-// recorded is a module that is a function.
+// recorded is a module made of a function.
 type recorded func(g *engine.Graph, x engine.Value) engine.Value
 
-// Forward is the function's value.
+// Forward calls the function.
 func (f recorded) Forward(g *engine.Graph, x engine.Value) engine.Value { return f(g, x) }
 
 func (p *taehvParts) Halo(out tiling.Rect, from, _ tiling.Size) (tiling.Rect, engine.Windows, tiling.Rect) {
 	return halo(p.steps, out, from)
 }
 
-// halo follows a part of the output, made of frames of size from, back through the layers.
-// A convolution makes no more than is read of it.
+// halo follows a part of the output, made of frames of size from, back through the
+// layers. Each convolution computes only what the next step reads.
 func halo(steps []sizeStep, out tiling.Rect, from tiling.Size) (in tiling.Rect, windows engine.Windows, part tiling.Rect) {
 	in, windows = out, engine.Windows{}
 	frames := framesBetween(steps, from)
-	before := func(tiling.Rect) {} // says where what a convolution reads lies, to one behind it
+	before := func(tiling.Rect) {} // sets the window of the convolution behind, once the position of its input is known
 	for i := len(steps) - 1; i >= 0; i-- {
 		s, made, frame := steps[i], in, frames[i]
 		if s.conv == nil {
@@ -48,7 +48,7 @@ func halo(steps []sizeStep, out tiling.Rect, from tiling.Size) (in tiling.Rect, 
 			continue
 		}
 		name := s.conv.Name
-		y, x, size := made.Y0, made.X0, made.Size() // the convolution's first pixel, as it counts, and what it makes
+		y, x, size := made.Y0, made.X0, made.Size() // the convolution's first pixel in its own coordinates, and its output's size
 		switch {
 		case s.conv.Enlarge:
 			before(made)
@@ -75,7 +75,7 @@ func halo(steps []sizeStep, out tiling.Rect, from tiling.Size) (in tiling.Rect, 
 	return in, windows, tiling.Rect{Y1: out.Size().H, X1: out.Size().W}
 }
 
-// framesBetween are the sizes of frames that steps read, of which the first reads those of
+// framesBetween returns the frame sizes that the steps read; the first reads frames of
 // size from.
 func framesBetween(steps []sizeStep, from tiling.Size) []tiling.Size {
 	sizes := []tiling.Size{from}
@@ -92,7 +92,7 @@ func framesBetween(steps []sizeStep, from tiling.Size) []tiling.Size {
 	return sizes
 }
 
-// multiplied is a rectangle of pixels that are so many along a side.
+// multiplied scales a rectangle.
 func multiplied(r tiling.Rect, by int) tiling.Rect {
 	return tiling.Rect{Y0: by * r.Y0, Y1: by * r.Y1, X0: by * r.X0, X1: by * r.X1}
 }

@@ -30,7 +30,8 @@ var smallTAEHV = map[string]synthetic.TAEHVConfig{
 	"lighttae15": {Latent: 32, Patch: 2},
 }
 
-// taehvSuite are the cases of one of them: latents and clips, of frames, rows and columns.
+// taehvSuite returns the cases of one of them: latents and clips, with frames, rows and
+// columns.
 func taehvSuite(file string, latents, clips [][3]int) suite {
 	c, unsigned := smallTAEHV[file], file != "lighttae15"
 	name := strings.TrimSuffix(file, "_full") + "/full"
@@ -56,7 +57,7 @@ func taehvSuite(file string, latents, clips [][3]int) suite {
 			}
 			for _, p := range clips {
 				g := golden{name: fmt.Sprintf("encode_3x%dx%dx%d", p[0], p[1], p[2]), key: "input", shape: []int{3, p[0], p[1], p[2]}, unsigned: unsigned}
-				if p[0] == 6 { // of 2 latent frames 5 would come back
+				if p[0] == 6 { // 2 latent frames would decode to 5
 					g.latents = 2
 				}
 				all = append(all, g)
@@ -66,7 +67,7 @@ func taehvSuite(file string, latents, clips [][3]int) suite {
 	}
 }
 
-// taehvSuites are all of them.
+// taehvSuites returns all of them.
 func taehvSuites() []suite {
 	type sizes = [][3]int
 	return []suite{
@@ -82,7 +83,7 @@ func taehvSuites() []suite {
 	}
 }
 
-// tinyTAEHV is a checkpoint of few channels.
+// tinyTAEHV returns a checkpoint of few channels.
 func tinyTAEHV(t testing.TB, name string, c synthetic.TAEHVConfig) string {
 	t.Helper()
 	c.Encoder, c.DType = 4, safetensors.F32
@@ -95,7 +96,7 @@ func tinyTAEHV(t testing.TB, name string, c synthetic.TAEHVConfig) string {
 }
 
 // However a clip is cut into slices, it decodes and encodes to the same bits: blocks read
-// the frame before, which is kept from slice to slice.
+// the previous frame, which is kept between slices.
 func TestSlicesOfTAEHV(t *testing.T) {
 	dev := gputest.Open(t)
 	for name, c := range map[string]synthetic.TAEHVConfig{
@@ -133,8 +134,8 @@ func TestSlicesOfTAEHV(t *testing.T) {
 	}
 }
 
-// In portions, with causal memory on the host, and with convolutions over what they read,
-// a clip gives what it gives at once.
+// In portions, with causal memory on the host, and with convolutions that overwrite their
+// input, a clip gives the same result as at once.
 func TestTAEHVInLittleMemory(t *testing.T) {
 	dev := gputest.Open(t)
 	for name, c := range map[string]synthetic.TAEHVConfig{
@@ -168,7 +169,7 @@ func TestTAEHVInLittleMemory(t *testing.T) {
 	}
 }
 
-// A picture by itself is a clip of it alone.
+// A separate picture equals a clip of one frame.
 func TestPicturesOfTAEHV(t *testing.T) {
 	m := open(t, gputest.Open(t), tinyTAEHV(t, "taew2_1", synthetic.TAEHVConfig{}), F32)
 	clip := floats{3, 8, 16, noise(3 * 3 * 8 * 16)}
@@ -195,7 +196,7 @@ func TestPicturesOfTAEHV(t *testing.T) {
 	}
 }
 
-// MiniMax-H3's clips have 17 frames in five latent frames, and five in two more.
+// MiniMax-H3's clips have 17 frames in five latent frames, and five frames in two more.
 func TestCyclesOfTAEHV(t *testing.T) {
 	m := open(t, gputest.Open(t), tinyTAEHV(t, "taeh3", synthetic.TAEHVConfig{Latent: 24, Patch: 2}), F32)
 	c := &m.Config
@@ -220,14 +221,14 @@ func TestCyclesOfTAEHV(t *testing.T) {
 	}
 }
 
-// CogVideoX's clips of an even number of latent frames have four frames of the first, too,
-// of which others have one.
+// CogVideoX's clips of an even number of latent frames keep four frames of the first,
+// too, of which other clips keep one.
 func TestFullClipsOfTAEHV(t *testing.T) {
 	dev := gputest.Open(t)
 	m := open(t, dev, tinyTAEHV(t, "taecvx", synthetic.TAEHVConfig{}), F32)
 	plain := open(t, dev, tinyTAEHV(t, "taew2_1", synthetic.TAEHVConfig{}), F32)
 	const frame = 8 * 16
-	last := func(clip []float32, n int) (all []float32) { // frames of each channel
+	last := func(clip []float32, n int) (all []float32) { // of each channel
 		for channel := range slices.Chunk(clip, len(clip)/3) {
 			all = append(all, channel[len(channel)-n*frame:]...)
 		}
@@ -256,7 +257,7 @@ func TestFullClipsOfTAEHV(t *testing.T) {
 	require.Equal(t, z.Data, other.Data)
 }
 
-// What the network takes is a pipeline's numbers, and of LightTAE the VAE's own.
+// The network's numbers are a pipeline's, and LightTAE's the VAE's own.
 func TestNumbersOfTAEHV(t *testing.T) {
 	dev := gputest.Open(t)
 	plain := open(t, dev, tinyTAEHV(t, "taew2_1", synthetic.TAEHVConfig{}), F32)
@@ -295,7 +296,8 @@ func TestNumbersOfTAEHV(t *testing.T) {
 	}
 }
 
-// Which model it is: what is asked for, else by the file's name, else the most usual.
+// Which model a file is: the requested one, else by the file's name, else the most
+// common.
 func TestWhichTAEHV(t *testing.T) {
 	for _, c := range []struct {
 		file, as string
@@ -361,7 +363,7 @@ func TestPublishedTAEHV(t *testing.T) {
 	}
 }
 
-// Half a model does its direction, and says so of the other.
+// Half a model runs its direction, and refuses the other.
 func TestHalvesOfTAEHV(t *testing.T) {
 	dev := gputest.Open(t)
 	whole := open(t, dev, tinyTAEHV(t, "taew2_1", synthetic.TAEHVConfig{}), F32)
@@ -381,7 +383,7 @@ func TestHalvesOfTAEHV(t *testing.T) {
 	require.ErrorIs(t, err, ErrBadModel)
 }
 
-// Files whose shapes can't be TAEHV's are refused by tensor, found and expected.
+// Files whose shapes cannot be TAEHV's are refused, with tensor, found and expected.
 func TestWrongTAEHV(t *testing.T) {
 	testUnfit(t, tinyTAEHV(t, "good", synthetic.TAEHVConfig{}), []unfit{
 		{"encoder.2.conv.weight", []int{4, 12, 1, 1}, "tensor encoder.2.conv.weight is of 4 and 12 channels, expected as many or twice as many"},
@@ -393,7 +395,7 @@ func TestWrongTAEHV(t *testing.T) {
 	})
 }
 
-// A latent of the VAE that a TAEHV stands for is decoded as its own, Qwen-Image's too.
+// A latent of the VAE that a TAEHV approximates decodes like its own, Qwen-Image's too.
 func TestWhatTAEHVStandsFor(t *testing.T) {
 	for _, c := range []struct {
 		model string

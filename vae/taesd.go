@@ -7,12 +7,12 @@ import (
 	"tessera/tiling"
 )
 
-// taesd is the tiny autoencoders' name.
+// taesd is the name of the family of tiny autoencoders.
 const taesd = "taesd"
 
-// taesdFamily is the tiny autoencoders of pictures, TAESD and its kin: taesd.py, and
-// AutoencoderTiny of diffusers. They stand for the VAE of a diffusion model, whose
-// latents they take and give as that model has them.
+// taesdFamily is the tiny autoencoders of pictures, TAESD and its relatives: taesd.py,
+// and AutoencoderTiny of diffusers. Each approximates the VAE of a diffusion model, and
+// its latents are as that model has them.
 var taesdFamily = family{
 	name:      taesd,
 	marks:     []string{tinyKey, tinyComfyKey, tinyDiffusersKey},
@@ -23,7 +23,7 @@ var taesdFamily = family{
 	encoder:   newTinyEncoder,
 	decoder:   newTinyDecoder,
 
-	tilings:       []Tiling{Exact, Feather}, // what sees all of a picture is in the latent's size
+	tilings:       []Tiling{Exact, Feather}, // layers that see the whole picture work at the latent's size
 	first:         func(step int) int { return step },
 	beyond:        func(t, _, _ int) int { return t },
 	clamps:        true,
@@ -34,13 +34,13 @@ var taesdFamily = family{
 	even:          true,
 	unsigned:      true,
 	rowsFirst:     true,
-	anySize:       true, // a convolution with stride takes zeros around a picture
+	anySize:       true, // a strided convolution pads a picture with zeros
 	classes:       []string{"AutoencoderTiny"},
 	saturates:     func(*Config) bool { return true },
 	ignored:       []string{"vae_scale", "vae_shift"}, // see comfyStatistics
 }
 
-// newTinyEncoder is the layers one after another.
+// newTinyEncoder builds the layers one after another.
 func newTinyEncoder(l *loader, c Config) *engine.Network {
 	layers := c.tiny.encoder
 	all := newTinyLayers(l, "encoder", layers, c.Channels*c.Patch*c.Patch)
@@ -52,8 +52,8 @@ func newTinyEncoder(l *loader, c Config) *engine.Network {
 	return &engine.Network{Name: "encoder", Whole: all.series(), Parts: p}
 }
 
-// newTinyDecoder is the layers one after another, and what makes pixels of patches. The
-// tanh in front of them is the family's.
+// newTinyDecoder builds the layers one after another, and the conversion of patches to
+// pixels. The family's saturates is the tanh before them.
 func newTinyDecoder(l *loader, c Config) *engine.Network {
 	layers := c.tiny.decoder
 	all := newTinyLayers(l, "decoder", layers, c.Latent)
@@ -69,7 +69,7 @@ func newTinyDecoder(l *loader, c Config) *engine.Network {
 	return &engine.Network{Name: "decoder", Whole: append(all.series(), p.end...), Parts: p}
 }
 
-// tinyModule is a layer, and its convolution where it is no block.
+// tinyModule is a layer, with its convolution if it is not a block.
 type tinyModule struct {
 	engine.Module
 	conv *engine.Conv
@@ -77,7 +77,7 @@ type tinyModule struct {
 
 type tinyModules []tinyModule
 
-// series are the layers without more.
+// series returns the layers alone.
 func (all tinyModules) series() (s engine.Series) {
 	for _, m := range all {
 		s = append(s, m.Module)
@@ -85,8 +85,9 @@ func (all tinyModules) series() (s engine.Series) {
 	return s
 }
 
-// newTinyLayers are those of half a model. What the original names without ReLU, or of
-// pixels from 0 to 1, has no mark.
+// newTinyLayers builds the layers of one half of a model. A convolution has no mark if the
+// original's output of that name differs: if ReLU follows, and at a decoder's end, where
+// the original's pixels are from 0 to 1.
 func newTinyLayers(l *loader, half string, layers []tinyLayer, in int) (all tinyModules) {
 	for i, at := range layers {
 		name := at.name(half)
@@ -118,11 +119,11 @@ func newTinyLayers(l *loader, half string, layers []tinyLayer, in int) (all tiny
 	return all
 }
 
-// tinyParts is a half of two: the layers in the latent's size, some of which may see all
-// of a picture, and those that change the size.
+// tinyParts is a half in two parts: the layers at the latent's size, some of which may
+// see the whole picture, and those that change the size.
 type tinyParts struct {
 	inner, outer tinyModules
-	end          engine.Series // of a decoder with patches
+	end          engine.Series // in a decoder with patches
 	width        int           // channels between them
 }
 
@@ -130,8 +131,8 @@ func (p *tinyParts) Inner() engine.Module { return p.inner.series() }
 func (p *tinyParts) Outer() engine.Module { return append(p.outer.series(), p.end...) }
 func (p *tinyParts) Width() int           { return p.width }
 
-// Halo is that of the layers that change the size; a decoder's last one makes no more than
-// is wanted.
+// Halo is the halo of the layers that change the size. A decoder's last layer computes
+// only the wanted part.
 func (p *tinyParts) Halo(out tiling.Rect, from, _ tiling.Size) (tiling.Rect, engine.Windows, tiling.Rect) {
 	var steps []sizeStep
 	for i, m := range p.outer {
@@ -147,16 +148,16 @@ func (p *tinyParts) Halo(out tiling.Rect, from, _ tiling.Size) (tiling.Rect, eng
 	return halo(steps, out, from)
 }
 
-// tinyReach is how far a block's convolutions reach.
+// tinyReach is the reach of a block's convolutions.
 const tinyReach = 3
 
-// tinyBlock is Block: three convolutions with ReLU, plus the input, and ReLU of that.
+// tinyBlock is Block: three convolutions with ReLU, plus the input, then ReLU.
 type tinyBlock struct {
 	pool  *tinyPool // nil: none
 	convs [3]*engine.Conv
 }
 
-// newTinyBlock is a block of c channels.
+// newTinyBlock builds a block of c channels.
 func newTinyBlock(l *loader, name string, c int, pool bool) *tinyBlock {
 	b := &tinyBlock{}
 	if pool {
@@ -169,7 +170,7 @@ func newTinyBlock(l *loader, name string, c int, pool bool) *tinyBlock {
 	return b
 }
 
-// Forward is the block's output.
+// Forward returns the block's output.
 func (b *tinyBlock) Forward(g *engine.Graph, x engine.Value) engine.Value {
 	if b.pool != nil {
 		x = b.pool.Forward(g, x)
@@ -178,14 +179,14 @@ func (b *tinyBlock) Forward(g *engine.Graph, x engine.Value) engine.Value {
 	return b.convs[2].Add(g, y, x)
 }
 
-// tinyPool is what the deepest blocks of TAEF2 begin with, in four times the channels,
-// whose norm sees all of a picture.
+// tinyPool is the start of TAEF2's deepest blocks, with four times the channels; its norm
+// spans the whole picture.
 type tinyPool struct {
 	widen, narrow *engine.Pointwise
 	norm          *engine.GroupNorm
 }
 
-// newTinyPool is one of c channels.
+// newTinyPool builds a tinyPool of c channels.
 func newTinyPool(l *loader, name string, c int) *tinyPool {
 	p := &tinyPool{norm: l.groupNorm(name+".1", 4*c, 1e-5, false)}
 	p.norm.ReLU = true
@@ -193,7 +194,7 @@ func newTinyPool(l *loader, name string, c int) *tinyPool {
 	return p
 }
 
-// Forward is x and what is made of it.
+// Forward returns x plus the pool's output.
 func (p *tinyPool) Forward(g *engine.Graph, x engine.Value) engine.Value {
 	return p.narrow.Add(g, p.norm.Forward(g, p.widen.Forward(g, x)), x)
 }

@@ -10,9 +10,9 @@ import (
 	"tessera/latent"
 )
 
-// Tensors that tell tiny autoencoders of pictures: blocks that each of them has, by the
-// original names, ComfyUI's and those of diffusers, which counts a decoder's layers from
-// one less.
+// Tensors that identify tiny autoencoders of pictures: blocks that all of them have, by
+// the original names, ComfyUI's, and those of diffusers, which numbers a decoder's layers
+// from one less.
 const (
 	tinyKey          = "decoder.3.conv.0.weight"
 	tinyComfyKey     = "taesd_decoder.3.conv.0.weight"
@@ -23,14 +23,14 @@ const (
 	tinyDiffusersEncoderKey = "encoder.layers.7.conv.0.weight"
 )
 
-// publishedTAESD is the configuration of TAESD's.
+// publishedTAESD is the configuration of TAESD.
 var publishedTAESD = Config{
 	Model: "TAESD", Layout: "original", Spatial: 8, Temporal: 1, Channels: 3, Patch: 1, Blocks: 3, Latent: 4, Independent: true,
 	Widths: []int{64, 64, 64, 64}, Decoder: []int{64, 64, 64, 64}, TimeDown: []bool{false, false, false}, TimeUp: []bool{false, false, false},
 	pipeline: true, tiny: taesdLayers(),
 }
 
-// taesdLayers are TAESD's.
+// taesdLayers returns TAESD's layers.
 func taesdLayers() tinyHalves {
 	blocks := func(layers []tinyLayer, from, n int) []tinyLayer {
 		for i := range n {
@@ -50,31 +50,31 @@ func taesdLayers() tinyHalves {
 	}
 }
 
-// tinyHalves are the layers that have weights, as names tell them.
+// tinyHalves are the layers with weights, read from names.
 type tinyHalves struct{ encoder, decoder []tinyLayer }
 
 // tinyLayer is a block or a convolution.
 type tinyLayer struct {
-	at      int // its number in names
+	at      int // number in names
 	out     int // channels
 	block   bool
-	pool    bool // of a block: begins with what sees all of the picture
-	bias    bool // of a convolution
-	relu    bool // behind it
-	resizes bool // halves in an encoder; in a decoder what it reads is twice as large
+	pool    bool // block: begins with a tinyPool
+	bias    bool // convolution: has a bias
+	relu    bool // convolution: followed by ReLU
+	resizes bool // in an encoder it halves the size; in a decoder its input is enlarged twofold
 }
 
-// name is that of half a model's layer.
+// name returns the name of a layer of one half.
 func (l tinyLayer) name(half string) string { return half + "." + strconv.Itoa(l.at) }
 
 // tinyNaming is how a file names the layers of encoders and decoders.
 type tinyNaming struct {
 	layout           string
-	encoder, decoder string // in front of a number; "-" where the file has none
-	less             int    // of a decoder's numbers
+	encoder, decoder string // before the number; "-" if the file lacks the half
+	less             int    // subtracted from a decoder's numbers
 }
 
-// file is the file's name of a tensor.
+// file returns the file's name of a tensor.
 func (n tinyNaming) file(name string) string {
 	half, rest, _ := strings.Cut(name, ".")
 	number, rest, _ := strings.Cut(rest, ".")
@@ -85,8 +85,8 @@ func (n tinyNaming) file(name string) string {
 	return fmt.Sprintf("%s%d.%s", n.encoder, at, rest)
 }
 
-// tinyNames is how a file names its tensors, if it is a tiny autoencoder of pictures, or
-// half of one. Those of clips have blocks that read two frames.
+// tinyNames finds out how a file names its tensors, if it is a tiny autoencoder of
+// pictures, or half of one. The blocks of those for clips read two frames.
 func tinyNames(f format.File) (tinyNaming, bool) {
 	square := func(name string) bool {
 		x, ok := f.Tensor(name)
@@ -107,13 +107,13 @@ func tinyNames(f format.File) (tinyNaming, bool) {
 	return tinyNaming{}, false
 }
 
-// isTiny tells a file of such names.
+// isTiny recognises a file with such names.
 func isTiny(f format.File) bool {
 	_, ok := tinyNames(f)
 	return ok
 }
 
-// configureTiny reads the layers from names and shapes. They have the original names.
+// configureTiny reads the layers from names and shapes. They get the original names.
 func configureTiny(f format.File) (Config, tensors, error) {
 	n, _ := tinyNames(f)
 	c := Config{Family: taesd, Layout: n.layout, Temporal: 1, Independent: true}
@@ -143,8 +143,8 @@ func configureTiny(f format.File) (Config, tensors, error) {
 	return c, t, c.comfyStatistics(f)
 }
 
-// comfyStatistics takes the numbers that ComfyUI keeps with a tiny autoencoder, between
-// its latents and the VAE's own: one, or one for each channel.
+// comfyStatistics reads the numbers that ComfyUI stores with a tiny autoencoder for the
+// conversion between its latents and the VAE's own: one, or one per channel.
 func (c *Config) comfyStatistics(f format.File) error {
 	values := map[string][]float64{"vae_shift": nil, "vae_scale": nil}
 	for name := range values {
@@ -171,30 +171,30 @@ func (c *Config) comfyStatistics(f format.File) error {
 	return nil
 }
 
-// tinyHalf is what names and shapes tell of an encoder or a decoder.
+// tinyHalf is an encoder or a decoder, as its names and shapes describe it.
 type tinyHalf struct {
 	tinySizes
-	layers []tinyLayer // none: there is no such half
-	widths []int       // of the sizes
-	blocks int         // of a size, at most
-	groups int         // of norms; 0: there are none
+	layers []tinyLayer // nil: the file lacks this half
+	widths []int       // per size
+	blocks int         // most blocks at a size
+	groups int         // of norms; 0: no norms
 }
 
-// tinySizes are those that both halves have.
+// tinySizes are sizes that both halves share.
 type tinySizes struct{ latent, channels, patch, spatial int }
 
 func (s tinySizes) String() string {
 	return fmt.Sprintf("%d latent channels, %d of pixels and cells of %dx%[3]d pixels", s.latent, s.channels, s.spatial)
 }
 
-// tinyMost is how many pixels a cell of a tiny autoencoder has along its side at most.
+// tinyMost is the largest number of pixels along a cell's side.
 const tinyMost = 64
 
-// readTiny reads a half. Behind a convolution with a bias a number without tensors is
-// ReLU, where it is not the last one; behind a decoder's blocks it enlarges. Convolutions
-// without a bias change the size, and so do those of an encoder's start that have ReLU.
-// An encoder whose first number has no tensors takes patches of pixels, as a decoder
-// makes whose last convolution has more channels than a pixel.
+// readTiny reads a half. A number without tensors is ReLU if it follows a convolution
+// with a bias, except at the end, and enlargement if it follows a decoder's blocks.
+// Convolutions without a bias change the size, and so do those at an encoder's start that
+// are followed by ReLU. An encoder whose first number has no tensors reads patches of
+// pixels; a decoder makes patches if its last convolution has more channels than a pixel.
 func readTiny(t tensors, half string) (h tinyHalf, err error) {
 	wrong := func(format string, args ...any) (tinyHalf, error) {
 		return h, fmt.Errorf("vae: %s: the %s has %s", t.file.Name(), half, fmt.Sprintf(format, args...))
@@ -265,13 +265,13 @@ func readTiny(t tensors, half string) (h tinyHalf, err error) {
 	return h, nil
 }
 
-// Norms of pooling blocks: their groups, and how many channels can be normed.
+// Norms of pooling blocks: their groups, and the largest number of channels.
 const (
 	tinyGroups = 4
 	tinyNormed = 1024
 )
 
-// tinyPixel are the channels of a pixel and the side of a patch that so many channels are.
+// tinyPixel splits n channels into a pixel's channels and the side of a patch.
 func tinyPixel(n int) (channels, patch int, ok bool) {
 	for _, channels := range []int{3, 4} {
 		for patch := 1; channels*patch*patch <= n; patch++ {
@@ -283,15 +283,15 @@ func tinyPixel(n int) (channels, patch int, ok bool) {
 	return 0, 0, false
 }
 
-// tinyModel is a published tiny autoencoder, and the model whose VAE it stands for, of
-// klModels; "" where it is of another family or not read.
+// tinyModel is a published tiny autoencoder, and the one of klModels whose VAE it
+// approximates; "" if that is of another family or not supported.
 type tinyModel struct {
 	name  string
 	sizes tinySizes
-	word  string // of a file's name, where others have the same sizes; the last of them has none
+	word  string // in a file's name, for models of equal sizes; the last of them has none
 	of    string
 
-	other latent.Checkpoint // or that model, of another family
+	other latent.Checkpoint // or the model of another family
 }
 
 var tinyModels = []tinyModel{
@@ -304,9 +304,9 @@ var tinyModels = []tinyModel{
 	{"TAEQI2.1", tinySizes{64, 4, 2, 16}, "", "", latent.Checkpoint{Family: qwen21, Model: publishedQwen21.Model}},
 }
 
-// nameTiny names the model by its sizes, and those of the same sizes by the file, or by
-// its folder where the file's name is any model's. With it come the statistics of the VAE
-// that it stands for.
+// nameTiny identifies the model by its sizes, and among models of equal sizes by the
+// file's name, or by its folder if the file's name is generic. It also sets the
+// statistics of the VAE that the model approximates.
 func nameTiny(c *Config, path string) {
 	c.Model, c.pipeline = "tiny autoencoder", true
 	file := strings.ToLower(filepath.Base(path))
@@ -330,8 +330,8 @@ func nameTiny(c *Config, path string) {
 	}
 }
 
-// standsFor is the model of which a latent that a model makes is one, too: of a tiny
-// autoencoder's the VAE that it stands for.
+// standsFor returns the model whose latents equal those of made: for a tiny autoencoder
+// the VAE that it approximates.
 func standsFor(made latent.Checkpoint) latent.Checkpoint {
 	for _, m := range tinyModels {
 		if made.Family == taesd && made.Model == m.name && m.other != (latent.Checkpoint{}) {

@@ -39,7 +39,7 @@ func tinyTensors(t *testing.T) map[string][]tinyTensor {
 	return all
 }
 
-// in adds it to a file under a name, without numbers.
+// in adds the tensor to a file under a name, without numbers.
 func (x tinyTensor) in(file *shapes, name string) {
 	var shape []int
 	for _, d := range strings.Split(x.shape, "x") {
@@ -54,8 +54,8 @@ func (x tinyTensor) in(file *shapes, name string) {
 	file.names, file.tensors[name] = append(file.names, name), tensor
 }
 
-// The published files have these tensors, by the original names, those of diffusers and
-// ComfyUI's, in one file and in halves.
+// The published files have these tensors, with original names, diffusers' and ComfyUI's,
+// in one file and in halves.
 func TestPublishedTiny(t *testing.T) {
 	published := map[string]struct {
 		tensors, parameters int
@@ -132,7 +132,7 @@ func TestPublishedTiny(t *testing.T) {
 	}
 }
 
-// Names of all layouts, in one file or two, decode and encode to the same bits.
+// All layouts, in one file or two, decode and encode to the same bits.
 func TestNamesOfTiny(t *testing.T) {
 	dev := gputest.Open(t)
 	dir := t.TempDir()
@@ -169,7 +169,7 @@ func TestNamesOfTiny(t *testing.T) {
 	}
 }
 
-// bare is the half of a file whose names begin so, without that.
+// bare writes the half of a file whose names have a prefix, without the prefix.
 func bare(t *testing.T, from, prefix string) string {
 	t.Helper()
 	return changed(t, from, func(x *synthetic.Raw) (ok bool) {
@@ -178,13 +178,13 @@ func bare(t *testing.T, from, prefix string) string {
 	})
 }
 
-// --scale none is the numbers of the VAE that a tiny autoencoder stands for: those of a
-// pipeline by its statistics, of the name or of the file.
+// --scale none means the numbers of the VAE that a tiny autoencoder approximates: a
+// pipeline's, converted with the statistics of the name or the file.
 func TestStatisticsOfTiny(t *testing.T) {
 	dev := gputest.Open(t)
 	for _, c := range []struct {
 		file, model string
-		kept        bool // in the file, as ComfyUI has it
+		kept        bool // in the file, as ComfyUI stores it
 		scale, mean float64
 	}{
 		{"taesd.safetensors", "TAESD", false, 0.18215, 0},
@@ -226,7 +226,7 @@ func TestStatisticsOfTiny(t *testing.T) {
 	}
 }
 
-// withScalars is a checkpoint with tensors of one number.
+// withScalars writes a checkpoint with additional tensors of one number.
 func withScalars(t *testing.T, path string, values map[string]float32) string {
 	t.Helper()
 	return edited(t, path, func(all []synthetic.Raw) []synthetic.Raw {
@@ -238,8 +238,8 @@ func withScalars(t *testing.T, path string, values map[string]float32) string {
 	})
 }
 
-// Latents of the VAE that a tiny autoencoder stands for are its own, and the other way
-// round; those of another are not.
+// A tiny autoencoder and its VAE decode each other's latents, but not those of another
+// VAE.
 func TestStandIns(t *testing.T) {
 	tiny := Config{Family: taesd, Model: "TAESDXL", Latent: 4}
 	whole := Config{Family: kl, Model: "SDXL", Latent: 4}
@@ -254,7 +254,7 @@ func TestStandIns(t *testing.T) {
 	assert.Equal(t, OtherModel, tiny.Origin(latent.Original{Checkpoint: latent.Checkpoint{Family: taesd, Model: "TAESD"}}).Kin)
 }
 
-// An encoder that makes no distribution has no moments to give.
+// An encoder without a distribution has no moments.
 func TestTinyHasNoMoments(t *testing.T) {
 	m, err := Published(taesd, gpu.Info{Limits: gpu.DefaultLimits}, Settings{})
 	require.NoError(t, err)
@@ -305,7 +305,7 @@ func TestDamagedTiny(t *testing.T) {
 	}
 }
 
-// The published halves of TAEF2, where they are, keep a photograph, in f16 as well.
+// The published halves of TAEF2, if they are present, preserve a photograph, in f16 too.
 func TestTAEF2(t *testing.T) {
 	testenv.Long(t)
 	folder := filepath.Join("..", "..", "shared", "models")

@@ -18,7 +18,7 @@ import (
 	"tessera/tiling"
 )
 
-// noise is the start of a synthetic tensor.
+// noise returns the start of a synthetic tensor.
 func noise(n int) []float32 {
 	wide := make([]float64, n)
 	synthetic.Fill("noise", wide)
@@ -33,12 +33,11 @@ func tiles(how Tiling, h, w, overlap int) Options {
 	return Options{Tiling: how, Tile: tiling.Choice{Tile: tiling.Size{H: h, W: w}}, Overlap: tiling.Square(overlap), Unscaled: true}
 }
 
-// Exact tiles give what one tile gives, for tiles that divide the frame and that
-// don't, of any shape, one cell at the least, in slices of one latent frame and
-// of more.
+// Exact tiles equal one tile, for tiles that divide the frame or do not, of any shape,
+// down to one cell, in slices of one latent frame and of more.
 func TestExactTiles(t *testing.T) {
 	dev := gputest.Open(t)
-	type cut struct{ h, w, chunk int } // pixels, latent frames
+	type cut struct{ h, w, chunk int } // in pixels and latent frames
 	for _, model := range []struct {
 		name string
 		path string
@@ -93,8 +92,8 @@ func TestExactTiles(t *testing.T) {
 	}
 }
 
-// Frames that end within a cell, and of odd sizes at every stride, encode to what they do at
-// once: in exact tiles, in bands, and in a tile that holds all of them.
+// Frames that end within a cell, and of odd sizes at every stride, encode as they do at
+// once: in exact tiles, in bands, and in a tile that holds the whole frame.
 func TestTinyOfAnySize(t *testing.T) {
 	dev := gputest.Open(t)
 	for _, model := range []struct {
@@ -128,7 +127,8 @@ func TestTinyOfAnySize(t *testing.T) {
 	}
 }
 
-// advances is told of progress, which must grow; done is the last that was told.
+// advances returns a progress callback that must see growing values; done returns the
+// last one.
 func advances(t *testing.T) (told func(Progress), done func() float64) {
 	last := -1.0
 	return func(p Progress) {
@@ -139,15 +139,15 @@ func advances(t *testing.T) (told func(Progress), done func() float64) {
 	}, func() float64 { return last }
 }
 
-// tiny is a checkpoint of a few channels.
+// tiny returns a checkpoint of a few channels.
 func tiny(t testing.TB, c synthetic.WanConfig) string {
 	c.Latent, c.DType = 4, safetensors.F32
 	return wan(t, fmt.Sprintf("tiny_%v_%v_%d_%d_%d_%d", c.Nested, c.Still, c.Channels, c.Outputs, c.Dim, c.Decoder), c)
 }
 
-// The halo of an inner tile is the sum of what its layers reach: for Wan 2.1's
-// decoder 6 cells in the first stage, half a cell for the first enlargement,
-// and so on: 12.25, so 13. No tile can do with less.
+// The halo of an inner tile is the sum of its layers' reach: for Wan 2.1's decoder 6
+// cells in the first stage, half a cell for the first enlargement, and so on: 12.25, so
+// 13. No tile needs less.
 func TestHaloIsOfTheLayers(t *testing.T) {
 	a := gpu.Info{Limits: gpu.DefaultLimits, Memory: 64 << 30, Type: "discrete"}
 	for _, c := range []struct {
@@ -172,7 +172,7 @@ func TestHaloIsOfTheLayers(t *testing.T) {
 	}
 }
 
-// shy is a network whose exact tiles read a row less than they should.
+// shy is a network whose exact tiles read one row less than they should.
 type shy struct{ engine.Divisible }
 
 func (n shy) Halo(out tiling.Rect, from, frame tiling.Size) (tiling.Rect, engine.Windows, tiling.Rect) {
@@ -187,9 +187,9 @@ func (n shy) Halo(out tiling.Rect, from, frame tiling.Size) (tiling.Rect, engine
 	return in, windows, part
 }
 
-// With the halo a tile has the bits of one tile. A cell less shows in one of a few
-// latents, if only in the last bits, so far away it is: the halo is no wider than it
-// need be.
+// With the halo a tile has the bits of one tile. One cell less changes one of a few
+// latents, if only in its last bits because it is so far away: the halo is no wider than
+// necessary.
 func TestHaloIsNeeded(t *testing.T) {
 	dev := gputest.Open(t)
 	m := open(t, dev, tiny(t, synthetic.WanConfig{Dim: 4}), F32)
@@ -220,8 +220,7 @@ func TestHaloIsNeeded(t *testing.T) {
 	require.Fail(t, "a cell less makes no difference: the halo is too wide")
 }
 
-// What exact tiles are for: they need a fraction of the memory, and are taken
-// without being asked for.
+// The purpose of exact tiles: they need a fraction of the memory, and are the default.
 func TestExactIsTheDefaultAndSmall(t *testing.T) {
 	testenv.Long(t)
 	a := gpu.Info{Limits: gpu.DefaultLimits, Memory: 64 << 30, Type: "discrete"}
@@ -237,8 +236,7 @@ func TestExactIsTheDefaultAndSmall(t *testing.T) {
 	require.Equal(t, Exact, l.Tiling)
 	require.Zero(t, l.Overlap)
 	require.GreaterOrEqual(t, l.Untiled, 3*l.Bytes(), "one tile takes little more")
-	// Where the whole latent frame is too much for the budget, feathered tiles
-	// are left.
+	// If the whole latent frame exceeds the budget, feathered tiles remain.
 	o.Budget = 400 << 20
 	o.Shrink = true
 	f, err := m.PlanDecode(t.Context(), 5, 1000, 1000, DecodeOptions{Options: o})
@@ -257,7 +255,7 @@ func TestExactIsTheDefaultAndSmall(t *testing.T) {
 	require.Equal(t, Feather, l.Tiling, "SeedVR2")
 }
 
-// diffusers' tiled decode, written out on whole decodes of pieces.
+// diffusers' tiled decode, written out with whole decodes of pieces.
 func TestDiffusersTiles(t *testing.T) {
 	dev := gputest.Open(t)
 	for _, path := range []string{tiny(t, synthetic.WanConfig{Dim: 4}), tiny(t, synthetic.WanConfig{Nested: true, Dim: 4, Decoder: 4}), smallLTX(t, ltx23Small, nil)} {
@@ -291,7 +289,7 @@ func TestDiffusersTiles(t *testing.T) {
 			func(y, x int) ([]float32, int, int) { return piece(y/s, x/s) })
 		closeTo(t, got, want, 1e-12, c.Model+" decodes otherwise")
 
-		// The encoder's tiles are that many patches, or pixels of LTX-2.
+		// The encoder's tiles are that many patches, or pixels for LTX-2.
 		o.Tile.Tile, o.Overlap = tiling.Square(4*s), tiling.Square(s)
 		clip := floats{pictures, 9 * s, 7 * s, noise(c.Channels * pictures * 9 * 7 * s * s)}
 		moments := encodeAll(t, m, clip, EncodeOptions{Options: o, Moments: true})
@@ -311,8 +309,8 @@ func TestDiffusersTiles(t *testing.T) {
 	}
 }
 
-// naive is tiled_decode of diffusers in float64: planes of h x w, tiles every
-// dy, dx, fading over ey, ex, with a weight for every unit samples.
+// naive is diffusers' tiled_decode in float64: planes of h x w, tiles every dy, dx,
+// fading over ey, ex, with one weight for every unit samples.
 func naive(planes, h, w, dy, dx, ey, ex, unit int, piece func(y, x int) ([]float32, int, int)) []float64 {
 	type tile struct {
 		v    []float64
@@ -362,8 +360,8 @@ func naive(planes, h, w, dy, dx, ey, ex, unit int, piece func(y, x int) ([]float
 	return out
 }
 
-// Exact tiles need what was planned and leave nothing behind, also where the
-// spool is not a file.
+// Exact tiles use the planned memory and leave no files behind, also if the spool is not
+// a file.
 func TestExactSpool(t *testing.T) {
 	dev := gputest.Open(t)
 	m := open(t, dev, tiny(t, synthetic.WanConfig{Dim: 4}), F32)

@@ -8,15 +8,14 @@ import (
 	"tessera/latent"
 )
 
-// twin is a model of a family in which models have their tensors' names and shapes in
-// common with others.
+// twin is a model of a family in which several models have equal tensor names and shapes.
 type twin interface {
 	model() (as, name string)
-	fits(c *Config) bool // has c's names and shapes
-	take(c *Config)      // sets what is the model's own: its name and statistics
+	fits(c *Config) bool // has the names and shapes of c
+	take(c *Config)      // sets the model's name and statistics
 }
 
-// twins are models as such.
+// twins converts models to the interface.
 func twins[T twin](models []T) (all []twin) {
 	for _, m := range models {
 		all = append(all, m)
@@ -24,7 +23,7 @@ func twins[T twin](models []T) (all []twin) {
 	return all
 }
 
-// alike are the family's models whose tensors' names and shapes are not theirs alone.
+// alike returns the family's models that share their tensors' names and shapes.
 func (f *family) alike() []twin {
 	if f.twins == nil {
 		return nil
@@ -32,8 +31,8 @@ func (f *family) alike() []twin {
 	return f.twins()
 }
 
-// Kinds are the names of all models that have their tensors' names and shapes in common
-// with others, for Settings.As.
+// Kinds returns the names of all models that share their tensors' names and shapes with
+// others, for Settings.As.
 func Kinds() (names []string) {
 	for _, f := range families {
 		for _, m := range f.alike() {
@@ -44,7 +43,7 @@ func Kinds() (names []string) {
 	return names
 }
 
-// alike are the models with c's names and shapes, the most usual first.
+// alike returns the models with c's names and shapes, the most common first.
 func (c *Config) alike() (all []twin) {
 	for _, m := range c.family().alike() {
 		if m.fits(c) {
@@ -54,8 +53,8 @@ func (c *Config) alike() (all []twin) {
 	return all
 }
 
-// Kinds are the names that As takes, the most usual first: none where no other model has
-// the tensors' names and shapes.
+// Kinds returns the names that As accepts, the most common first; nil if no other model
+// has these names and shapes.
 func (c Config) Kinds() []string {
 	names := []string{}
 	for _, m := range c.alike() {
@@ -65,8 +64,8 @@ func (c Config) Kinds() []string {
 	return names
 }
 
-// As is the configuration with the model that kind names, one of Kinds; "" leaves it as it
-// is. Its error is an ErrBadModel.
+// As returns the configuration with the model that kind names, one of Kinds; "" changes
+// nothing. Its error is an ErrBadModel.
 func (c Config) As(kind string) (Config, error) {
 	if kind == "" {
 		return c, nil
@@ -84,7 +83,7 @@ func (c Config) As(kind string) (Config, error) {
 	return c, &badModel{fmt.Errorf("vae: %s cannot be opened as %.80q: no other model has its tensors", c.Model, kind)}
 }
 
-// as is As for one job of a model whose networks are made.
+// as is As for one job of a model whose networks exist.
 func (m *Model) as(kind string) (Config, error) {
 	c, err := m.Config.As(kind)
 	if err == nil && c.Leaky != m.Config.Leaky {
@@ -93,8 +92,8 @@ func (m *Model) as(kind string) (Config, error) {
 	return c, err
 }
 
-// Maker is which of Kinds made a latent, where c's model is assumed and could be that;
-// else "".
+// Maker returns which of Kinds made a latent, if c's model is assumed and could be that;
+// otherwise "".
 func (c Config) Maker(by latent.Checkpoint) string {
 	for _, m := range c.alike() {
 		if as, name := m.model(); c.Assumed && c.is(by.Family) && by.Model == name {
@@ -104,7 +103,7 @@ func (c Config) Maker(by latent.Checkpoint) string {
 	return ""
 }
 
-// Doubt says that the model is assumed and how to choose another; "" where it is known.
+// Doubt says that the model is assumed and how to choose another; "" if it is known.
 func (c Config) Doubt() string {
 	if !c.Assumed {
 		return ""
@@ -123,16 +122,17 @@ func (c Config) Doubt() string {
 		c.Model, strings.Join(others, " and "), have, c.Hint())
 }
 
-// Hint is the end of Doubt, which names the flag that chooses a model.
+// Hint is the end of Doubt: the flag that chooses a model, and its values.
 func (c Config) Hint() string { return " Choose with --as: " + strings.Join(c.Kinds(), ", ") }
 
-// scaledAs tells whether a latent is of another of the models with such names and shapes,
-// each of which has a scale of its own.
+// scaledAs reports whether a latent was made by another model with these names and
+// shapes, if each has a separate scale.
 func (c *Config) scaledAs(made latent.Checkpoint) bool {
 	return c.is(made.Family) && made.Model != c.Model && len(c.alike()) > 0
 }
 
-// publishedAs finds the family and the published configuration of a name, or nil.
+// publishedAs finds the family and the published configuration of a name; the family is
+// nil if there is none.
 func publishedAs(name string) (*family, Config) {
 	if c, ok := known.Find(name); ok {
 		name = c.Model
@@ -168,7 +168,7 @@ func (f *family) publishedAs(name string) (Config, bool) {
 	return Config{}, false
 }
 
-// spelling is a name without what people write differently.
+// spelling removes from a name what people write differently.
 func spelling(name string) string {
 	return strings.NewReplacer("-", "", "_", "", ".", "", " ", "").Replace(strings.ToLower(name))
 }

@@ -7,11 +7,11 @@ import (
 	"tessera/wgsl"
 )
 
-// view says where a tensor's elements, as a layer has them, lie in the checkpoint's
-// tensor of that name.
+// view maps the index of a tensor's element in a layer to its index in the checkpoint's
+// tensor.
 type view func(i int) int
 
-// viewed are tensors as the layers have them.
+// viewed reads tensors in the layers' order.
 type viewed struct {
 	engine.Tensors
 	views map[string]view
@@ -51,9 +51,9 @@ func seenBy[E any](v view, dst, from []E) []E {
 	return dst
 }
 
-// frames has weights [cout, taps*cin, pixels] be [cout, cin, taps, pixels]: what reads
-// several frames is stored as if they were one of more channels. first is the tap of the
-// first of them.
+// frames makes weights [cout, taps*cin, pixels] a layer's [cout, cin, taps, pixels]: the
+// file stores a layer that reads several frames as if their channels were those of one
+// frame. With latestFirst the first of its channels belong to the last tap.
 func (l *loader) frames(name string, cin, taps, pixels int, latestFirst bool) {
 	l.views[name+".weight"] = func(i int) int {
 		p, k, c, o := i%pixels, i/pixels%taps, i/(pixels*taps)%cin, i/(pixels*taps*cin)
@@ -64,10 +64,10 @@ func (l *loader) frames(name string, cin, taps, pixels int, latestFirst bool) {
 	}
 }
 
-// twoFrames is the time of what reads a frame and the one before it.
+// twoFrames is the temporal side of layers that read a frame and the one before it.
 var twoFrames = engine.Causal{Kernel: 2, Past: engine.Zeros}
 
-// pastConv is a 3x3 convolution of a frame with the one before it behind: a weight
+// pastConv builds a 3x3 convolution of a frame, followed by the one before it: a weight
 // [cout, 2*cin, 3, 3].
 func (l *loader) pastConv(name string, cin, cout int) *engine.Conv {
 	l.product(name, cout, 2*cin, 3, 3)
@@ -76,28 +76,30 @@ func (l *loader) pastConv(name string, cin, cout int) *engine.Conv {
 	return &engine.Conv{Name: name, Weights: w, Out: cout, Time: twoFrames, Stride: 1}
 }
 
-// pastPointwise is a product of pixels of a frame with the one before it behind: a weight
-// [cout, 2*cin, 1, 1].
+// pastPointwise builds a pointwise layer of a frame, followed by the one before it: a
+// weight [cout, 2*cin, 1, 1].
 func (l *loader) pastPointwise(name string, cin, cout int) *engine.TimeConv {
 	l.product(name, cout, 2*cin, 1, 1)
 	l.frames(name, cin, 2, 1, true)
 	return l.overTime(name, cin, cout, 2, 1, twoFrames)
 }
 
-// joinFrames makes one frame of each so many: a weight [c, frames*c, 1, 1], earlier ones first.
+// joinFrames builds a layer that makes one frame of the given number: a weight [c,
+// frames*c, 1, 1], earlier frames first.
 func (l *loader) joinFrames(name string, c, frames int) engine.Module {
 	l.product(name, c, frames*c, 1, 1)
 	l.frames(name, c, frames, 1, false)
 	return l.overTime(name, c, c, frames, 1, engine.Causal{Kernel: frames, Step: frames, Past: engine.Zeros})
 }
 
-// splitFrames makes so many frames of each: a weight [frames*c, c, 1, 1].
+// splitFrames builds a layer that makes the given number of frames of each: a weight
+// [frames*c, c, 1, 1].
 func (l *loader) splitFrames(name string, c, frames int) *engine.TimeConv {
 	l.product(name, frames*c, c, 1, 1)
 	return l.overTime(name, c, c, 1, frames, engine.Causal{Kernel: 1})
 }
 
-// overTime is a product of pixels of so many frames.
+// overTime builds a pointwise layer over several frames.
 func (l *loader) overTime(name string, cin, cout, taps, phases int, time engine.Causal) *engine.TimeConv {
 	w := l.weights.Product(name, []string{name}, wgsl.Shape{O: phases * wgsl.Pad4(cout), I: cin, KT: taps, KS: 1}, padded(cout))
 	return &engine.TimeConv{Name: name, Weights: w, Out: cout, Time: time, Phases: phases}

@@ -15,9 +15,9 @@ var (
 	wan22Family = wanFamily(wan22, true, &publishedWan22, wan22Caches)
 )
 
-// The caches of trainers. ai-toolkit's words are the arch of its models' classes whose
-// VAE is AutoencoderKLWan (toolkit/models/wan21, extensions_built_in/diffusion_models)
-// or, of Qwen-Image, AutoencoderKLQwenImage; sd-scripts' are endings of its files' names
+// The caches of trainers. ai-toolkit's names are the arch of model classes whose VAE is
+// AutoencoderKLWan (toolkit/models/wan21, extensions_built_in/diffusion_models) or, for
+// Qwen-Image, AutoencoderKLQwenImage; sd-scripts' are suffixes of its file names
 // (library/strategy_anima.py).
 var (
 	wan21Caches = []cache{
@@ -45,29 +45,29 @@ func wanFamily(name string, nested bool, published *Config, caches []cache, mark
 		decoder: newWanDecoder,
 		between: []string{"conv1.weight", "conv1.bias", "conv2.weight", "conv2.bias"}, // quantisation
 
-		tilings:       []Tiling{Exact, Feather, Diffusers}, // it norms pixel by pixel
+		tilings:       []Tiling{Exact, Feather, Diffusers}, // norms act per pixel
 		first:         func(int) int { return 1 },
 		beyond:        mirrored,
 		clamps:        true,
 		previews:      true,
 		comfyUnscaled: true,
 		caches:        caches,
-		ignored:       []string{"dynamic_feature_projection_heads."}, // by which pruned decoders were trained
+		ignored:       []string{"dynamic_feature_projection_heads."}, // used only to train pruned decoders
 		classes:       []string{"AutoencoderKLWan", "AutoencoderKLQwenImage"},
 	}
 }
 
-// wanInner is the rest, in the latent's size: middle, head and quantisation of
-// the encoder, quantisation, stem and middle of the decoder.
+// wanInner is the part at the latent's size: middle, head and quantisation of the
+// encoder, quantisation, stem and middle of the decoder.
 type wanInner struct {
-	before *engine.Pointwise // decoder: quantisation
-	stem   *engine.Conv      // decoder
+	before *engine.Pointwise // in the decoder: quantisation
+	stem   *engine.Conv      // in the decoder
 	mid    *midBlock
-	head   *head             // encoder
-	after  *engine.Pointwise // encoder: quantisation
+	head   *head             // in the encoder
+	after  *engine.Pointwise // in the encoder: quantisation
 }
 
-// Forward is the part's output.
+// Forward returns the part's output.
 func (n *wanInner) Forward(g *engine.Graph, x engine.Value) engine.Value {
 	if n.stem != nil {
 		x = n.before.Forward(g, x)
@@ -131,7 +131,7 @@ func newWanDecoder(l *loader, c Config) *engine.Network {
 	return &engine.Network{Name: "decoder", Whole: engine.Series{inner, o}, Parts: &twoParts{o, inner, c.Decoder[0]}}
 }
 
-// newWanResnet is ResidualBlock.
+// newWanResnet builds ResidualBlock.
 func newWanResnet(l *loader, time engine.Causal, name string, cin, cout int) *resnet {
 	b := &resnet{
 		norm1: l.rmsNorm(name+".residual.0", cin, 3, true), conv1: l.conv(name+".residual.2", cin, cout, time, 1),
@@ -143,7 +143,7 @@ func newWanResnet(l *loader, time engine.Causal, name string, cin, cout int) *re
 	return b
 }
 
-// newWanMid is the middle of either network: block, attention, block.
+// newWanMid builds the middle of either network: block, attention, block.
 func newWanMid(l *loader, time engine.Causal, name string, c int) *midBlock {
 	at := name + ".1"
 	m := &midBlock{before: newWanResnet(l, time, name+".0", c, c), after: newWanResnet(l, time, name+".2", c, c)}
@@ -156,7 +156,7 @@ func newWanMid(l *loader, time engine.Causal, name string, c int) *midBlock {
 	return m
 }
 
-// newWanHead is what a network ends with.
+// newWanHead builds the end of a network.
 func newWanHead(l *loader, time engine.Causal, name string, cin, cout int) *head {
 	return &head{l.rmsNorm(name+".0", cin, 3, true), l.conv(name+".2", cin, cout, time, 1)}
 }

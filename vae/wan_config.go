@@ -11,7 +11,7 @@ import (
 
 // Tensors that only Wan's layouts have, and the families' names.
 const (
-	wan21           = "wan2.1" // Qwen-Image's VAE too
+	wan21           = "wan2.1" // also Qwen-Image's VAE
 	wan22           = "wan2.2"
 	wanKey          = "decoder.middle.0.residual.0.gamma"
 	wanDiffusersKey = "decoder.mid_block.resnets.0.norm1.gamma"
@@ -62,10 +62,10 @@ var (
 	}
 )
 
-// isWan tells a file of Wan's layouts, and whether its blocks are nested in
-// stages, as Wan 2.2's are.
+// isWan recognises a file of Wan's layouts, and whether its blocks are nested in stages,
+// as in Wan 2.2.
 func isWan(f format.File) (wan, nested bool) {
-	if isHunyuan15(f) { // which has diffusers' names, too, beside convolutions that are wrapped
+	if isHunyuan15(f) { // it has diffusers' names too, but wrapped convolutions
 		return false, false
 	}
 	wan = hasTensor(f, wanKey, wanDiffusersKey, wanEncoderKey, wanDiffusersEncoderKey)
@@ -75,8 +75,8 @@ func isWan(f format.File) (wan, nested bool) {
 	return wan, hasTensor(f, "encoder.downsamples.0.downsamples.0.residual.0.gamma", "encoder.down_blocks.0.resnets.0.norm1.gamma")
 }
 
-// configureWan reads the configuration of Wan 2.1, Wan 2.2, Qwen-Image or
-// Qwen-Image-2.1 from names and shapes. The layers use the original names.
+// configureWan reads the configuration of Wan 2.1, Wan 2.2, Qwen-Image or Qwen-Image-2.1
+// from names and shapes. The layers use the original names.
 func configureWan(f format.File) (Config, tensors, error) {
 	c := Config{Family: wan21, Layout: "original", Temporal: 4, Patch: 1, Lacks: lacking(f)}
 	n := &wanNames{blocks: 1 << 20} // not known yet
@@ -119,8 +119,8 @@ func configureWan(f format.File) (Config, tensors, error) {
 	return c, t, c.checkShortcuts(f.Name())
 }
 
-// wanPixels reads what a pixel is, and whether the decoder makes several of one, as that
-// of Wan2.1-VAE-upscale2x does.
+// wanPixels reads the channels of a pixel, and whether the decoder makes several pixels
+// of one, as in Wan2.1-VAE-upscale2x.
 func (c *Config) wanPixels(t tensors) error {
 	read := func(name string, axis int) (int, error) {
 		pixel, err := t.dim(name, axis, 5)
@@ -140,7 +140,7 @@ func (c *Config) wanPixels(t tensors) error {
 	if err != nil {
 		return err
 	}
-	if c.Channels = in; in == 0 { // RGB, or RGB and alpha where that alone fits
+	if c.Channels = in; in == 0 { // RGB, or RGB with alpha if only that fits
 		c.Channels = 3
 		if out%4 == 0 && root(out/4) > 0 {
 			c.Channels = 4
@@ -156,7 +156,7 @@ func (c *Config) wanPixels(t tensors) error {
 	return nil
 }
 
-// root is the square root of n, 0 where that is no whole number.
+// root returns the square root of n, 0 if it is not an integer.
 func root(n int) int {
 	for i := 1; i*i <= n; i++ {
 		if i*i == n {
@@ -196,8 +196,8 @@ func (c *Config) wanWidths(t tensors, n *wanNames) error {
 	return nil
 }
 
-// nameWan gives the model its own name. Qwen-Image's VAE has the names and shapes
-// of Wan 2.1's, so the file's name or the config.json beside it (qwen) must tell.
+// nameWan sets the model's name. Qwen-Image's VAE has the names and shapes of Wan 2.1's,
+// so the file's name or the config.json beside it (qwen) must decide.
 func nameWan(c *Config, path string, qwen bool) {
 	switch {
 	case c.Family == wan22:
@@ -213,7 +213,7 @@ func nameWan(c *Config, path string, qwen bool) {
 	}
 }
 
-// statistics are the published ones, for models with as many latent channels.
+// statistics sets the published statistics of models with as many latent channels.
 func (c *Config) statistics() {
 	mean, std := wan21Mean, wan21Std
 	switch c.Family {
@@ -227,7 +227,7 @@ func (c *Config) statistics() {
 	}
 }
 
-// checkShortcuts refuses widths that Wan 2.2's shortcuts can't be made for.
+// checkShortcuts refuses widths that Wan 2.2's shortcuts cannot have.
 func (c *Config) checkShortcuts(file string) error {
 	if c.is(wan21) {
 		return nil
@@ -254,7 +254,7 @@ func (c *Config) checkShortcuts(file string) error {
 	return nil
 }
 
-// factor is how many elements a shortcut makes of one, or one of.
+// factor returns how many elements a shortcut turns into one, or makes of one.
 func (s skipping) factor(sampled bool) int {
 	if !sampled {
 		return 1
@@ -262,9 +262,9 @@ func (s skipping) factor(sampled bool) int {
 	return 4 * s.time
 }
 
-// skipDown is how the shortcut of an encoder's stage goes through time, skipUp of a
-// decoder's. Qwen-Image-2.1, of pictures, has kept those of a video's stages: all but
-// the largest frames'.
+// skipDown returns how the shortcut of an encoder's stage changes time, skipUp of a
+// decoder's. Qwen-Image-2.1, for pictures, keeps those of a video's stages, except at the
+// largest frames.
 func (c *Config) skipDown(i int) skipping {
 	if c.is(qwen21) {
 		return skipping{twice(i > 0), true}
@@ -286,7 +286,7 @@ func twice(so bool) int {
 	return 1
 }
 
-// wanTime is how the convolutions go through time.
+// wanTime returns the temporal side of the convolutions.
 func (c *Config) wanTime() engine.Causal {
 	if c.is(qwen21) {
 		return engine.Causal{}
@@ -294,8 +294,8 @@ func (c *Config) wanTime() engine.Causal {
 	return causal(engine.Zeros)
 }
 
-// maxQuant is how many values of a quantisation convolution are looked at: a
-// thousand times as many as there are in any model, and not what a shape claims.
+// maxQuant limits the values of a quantisation convolution that are checked: a thousand
+// times as many as in any model, but not as many as a shape may claim.
 const maxQuant = 1 << 20
 
 // checkQuant refuses a file whose quantisation convolutions are zero.
@@ -318,5 +318,5 @@ func checkQuant(t tensors) error {
 	return fmt.Errorf("vae: %s: tensors %s and %s: %w", t.file.Name(), t.name("conv1.weight"), t.name("conv2.weight"), ErrFlat)
 }
 
-// qwenImage makes Wan 2.1's configuration Qwen-Image's, of pictures.
+// qwenImage turns Wan 2.1's configuration into Qwen-Image's, for pictures.
 func qwenImage(c *Config) { c.Model, c.Independent = "Qwen-Image", true }

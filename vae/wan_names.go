@@ -6,14 +6,15 @@ import (
 	"strings"
 )
 
-// wanNames are the names of a Wan checkpoint's blocks. Wan 2.1 numbers residual
-// blocks and samplers through, Wan 2.2 nests them in stages.
+// wanNames are the names of a Wan checkpoint's blocks. Wan 2.1 numbers residual blocks
+// and samplers in one list, Wan 2.2 nests them in stages.
 type wanNames struct {
 	nested bool
 	blocks int // residual blocks in an encoder stage
 }
 
-// encoder is block r of encoder stage i; the sampler follows the last.
+// encoder returns the name of block r of encoder stage i; the sampler follows the last
+// block.
 func (n *wanNames) encoder(i, r int) string {
 	if n.nested {
 		return fmt.Sprintf("encoder.downsamples.%d.downsamples.%d", i, r)
@@ -21,7 +22,8 @@ func (n *wanNames) encoder(i, r int) string {
 	return fmt.Sprintf("encoder.downsamples.%d", i*(n.blocks+1)+r)
 }
 
-// decoder is block r of decoder stage i; the sampler follows the last.
+// decoder returns the name of block r of decoder stage i; the sampler follows the last
+// block.
 func (n *wanNames) decoder(i, r int) string {
 	if n.nested {
 		return fmt.Sprintf("decoder.upsamples.%d.upsamples.%d", i, r)
@@ -29,7 +31,7 @@ func (n *wanNames) decoder(i, r int) string {
 	return fmt.Sprintf("decoder.upsamples.%d", i*(n.blocks+2)+r)
 }
 
-// Prefixes of original names and what diffusers has for them
+// Prefixes of original names, with diffusers' names for them
 // (convert_wan_to_diffusers.py).
 var (
 	wanTop = []string{
@@ -50,7 +52,7 @@ var (
 	}
 )
 
-// diffusers is the name that diffusers gives to a tensor of the original name.
+// diffusers returns diffusers' name for a tensor of the original name.
 func (n *wanNames) diffusers(name string) string {
 	network, rest, _ := strings.Cut(name, ".")
 	if network != "encoder" && network != "decoder" {
@@ -62,7 +64,7 @@ func (n *wanNames) diffusers(name string) string {
 	return renamed(network+"."+n.block(rest), wanBlock)
 }
 
-// block renames "downsamples.3." and the like, at the start of rest.
+// block renames "downsamples.3." and similar at the start of rest.
 func (n *wanNames) block(rest string) string {
 	list, rest, _ := strings.Cut(rest, ".")
 	number, rest, _ := strings.Cut(rest, ".")
@@ -102,9 +104,8 @@ func prefixed(name string, pairs []string) string {
 	return name
 }
 
-// renamed replaces each old name in name by the new one after it in pairs, of
-// which one applies at most. (A strings.Replacer takes 30 kB of the page's
-// engine.)
+// renamed replaces the one old name in name by the new one that follows it in pairs; at
+// most one applies. (A strings.Replacer takes 30 kB of the page's engine.)
 func renamed(name string, pairs []string) string {
 	for i := 0; i < len(pairs); i += 2 {
 		if strings.Contains(name, pairs[i]) {

@@ -5,14 +5,14 @@ import (
 	"tessera/tiling"
 )
 
-// stageSize are a stage's channels: of its input, between its blocks, after its
-// sampler; and its residual blocks.
+// stageSize is a stage's number of channels at its input, between its blocks and after
+// its sampler, and its number of residual blocks.
 type stageSize struct{ in, width, out, blocks int }
 
-// sampling is what a stage's sampler does.
+// sampling is the change of size by a stage's sampler.
 type sampling struct{ up, time bool }
 
-// sampler is that of stage i, nil where it has none.
+// sampler returns the sampling of stage i, nil if it has no sampler.
 func sampler(up bool, time []bool, i int) *sampling {
 	if i >= len(time) {
 		return nil
@@ -42,18 +42,18 @@ func (s *outerStage) nest(name string, cout int, how skipping) {
 	s.shortcut = &shortcut{name + ".avg_shortcut", cout, sample, how}
 }
 
-// resample is Resample: space halved by a convolution, then time, or time
-// doubled, then space enlarged and convolved. The first frame of a clip passes
-// by time's convolution; where frames are doubled, the others don't even see it
-// (the Rep marker of the reference).
+// resample is Resample: it halves space by a convolution, then time; or it doubles time,
+// then enlarges space and convolves. The convolution over time skips a clip's first
+// frame; where it doubles frames, the other frames do not even read it (the Rep marker of
+// the reference).
 type resample struct {
 	name string
 	up   bool
-	time *engine.TimeConv // nil where time stays
+	time *engine.TimeConv // nil if the number of frames stays
 	conv *engine.Conv
 }
 
-// newResample makes cout of cin channels.
+// newResample builds a sampler from cin to cout channels.
 func newResample(l *loader, name string, cin, cout int, how sampling) *resample {
 	s := &resample{name: name, up: how.up}
 	if how.up {
@@ -70,7 +70,7 @@ func newResample(l *loader, name string, cin, cout int, how sampling) *resample 
 	return s
 }
 
-// Forward is x in the other size.
+// Forward returns x at the other size.
 func (s *resample) Forward(g *engine.Graph, x engine.Value) engine.Value {
 	if s.up && s.time != nil {
 		x = s.time.Forward(g, x)
@@ -106,23 +106,22 @@ func (s *resample) makes(out, in tiling.Rect) engine.Window {
 	return engine.Window{Y: 2*out.Y0 - in.Y0, X: 2*out.X0 - in.X0, H: size.H, W: size.W}
 }
 
-// shortcut is what Wan 2.2 adds around a stage: AvgDown3D, DupUp3D, or the
-// stage's input itself.
+// shortcut is what Wan 2.2 adds around a stage: AvgDown3D, DupUp3D, or the stage's input.
 type shortcut struct {
 	name   string
 	cout   int
-	sample *resample // the stage's, nil where the shortcut is the input
+	sample *resample // the stage's sampler, nil if the shortcut is the input
 	skipping
 }
 
-// skipping is a shortcut's way through time.
+// skipping is how a shortcut changes time.
 type skipping struct {
-	time  int  // frames that it makes one of, or of one
-	apart bool // each frame is the first of a clip
+	time  int  // frames that become one, or are made of one
+	apart bool // each frame is treated as the first of a clip
 }
 
-// before makes what after adds, of the stage's input. That is copied where it
-// is needed later, as the blocks add to it in place.
+// before computes from the stage's input what after adds. It copies the input if it is
+// needed later, because the blocks overwrite it.
 func (s *shortcut) before(g *engine.Graph, x engine.Value) engine.Value {
 	if s.sample == nil || s.sample.up {
 		return engine.Copy(g, s.name, x)
@@ -131,7 +130,7 @@ func (s *shortcut) before(g *engine.Graph, x engine.Value) engine.Value {
 	return d.Forward(g, x)
 }
 
-// after adds to the stage's output y what before made.
+// after adds what before returned to the stage's output y.
 func (s *shortcut) after(g *engine.Graph, skip, y engine.Value) engine.Value {
 	if s.sample == nil || !s.sample.up {
 		return engine.AddMeans(g, s.name, skip, y)

@@ -22,8 +22,8 @@ import (
 	"tessera/tests/synthetic"
 )
 
-// wanTensor is a line of testdata/wan_names.txt, which was written from the
-// published classes: family, original name, diffusers' name, shape.
+// wanTensor is a line of testdata/wan_names.txt, generated from the published classes:
+// family, original name, diffusers' name, shape.
 type wanTensor struct{ family, original, diffusers, shape string }
 
 func wanTensors(t *testing.T) []wanTensor {
@@ -130,8 +130,8 @@ func TestPublishedWanRelatives(t *testing.T) {
 	}
 }
 
-// inLayouts writes the same weights under the original names, diffusers' names
-// and as a torch zip.
+// inLayouts writes the same weights with original names, with diffusers' names and as a
+// torch zip.
 func inLayouts(t *testing.T, c synthetic.WanConfig) map[string]string {
 	c.Latent, c.DType = 4, safetensors.F32
 	c.Nested = c.Nested || c.Still
@@ -155,8 +155,8 @@ func inLayouts(t *testing.T, c synthetic.WanConfig) map[string]string {
 	return paths
 }
 
-// thin is a checkpoint without the one temporal tap in the shapes of convolutions, as
-// diffusers' class of Qwen-Image-2.1 has them.
+// thin writes a checkpoint whose convolutions' shapes lack the single temporal tap, as in
+// diffusers' class of Qwen-Image-2.1.
 func thin(t *testing.T, path string) string {
 	return changed(t, path, func(x *synthetic.Raw) bool {
 		if len(x.Shape) == 5 {
@@ -166,7 +166,7 @@ func thin(t *testing.T, path string) string {
 	})
 }
 
-// The layouts of a checkpoint are one model: the same bits come out.
+// The layouts of a checkpoint are one model, with the same bits.
 func TestLayoutsAreOneModel(t *testing.T) {
 	dev := gputest.Open(t)
 	for _, c := range []synthetic.WanConfig{{Dim: 4}, {Nested: true, Dim: 4, Decoder: 8}, {Still: true, Dim: 4, Decoder: 8}} {
@@ -188,7 +188,7 @@ func TestLayoutsAreOneModel(t *testing.T) {
 	}
 }
 
-// What names and shapes tell, for widths of no published model.
+// Names and shapes give the configuration, for widths of no published model.
 func TestWanConfigs(t *testing.T) {
 	a := gpu.Info{Limits: gpu.DefaultLimits}
 	dir := t.TempDir()
@@ -261,13 +261,13 @@ func TestWanStatistics(t *testing.T) {
 			sums[i] += v
 		}
 	}
-	// Added up from the published tables.
+	// Sums of the published tables.
 	for i, want := range []float64{-0.7332, 34.2747, -0.5589, 32.536, 7.721, 240.5952} {
 		assert.InDelta(t, want, sums[i], 1e-9, "sum of table %d", i)
 	}
 }
 
-// A pipeline's latent is the model's own, less the mean, over the deviation.
+// A pipeline's latent is (the model's own - mean) / deviation.
 func TestWanScaling(t *testing.T) {
 	dev := gputest.Open(t)
 	path := wan(t, "scaled", synthetic.WanConfig{Dim: 4, DType: safetensors.F32})
@@ -282,7 +282,7 @@ func TestWanScaling(t *testing.T) {
 	}
 	require.Len(t, scaled, len(want))
 	require.InDeltaSlice(t, want, scaled, 1e-6)
-	moments := encodeAll(t, m, clip, EncodeOptions{Moments: true}) // twice as many channels as there are statistics for
+	moments := encodeAll(t, m, clip, EncodeOptions{Moments: true}) // twice as many channels as statistics
 	require.Len(t, moments, 2*len(own))
 	closeTo(t, moments[:len(own)], own, 1e-11, "means of moments")
 	a := decodeAll(t, m, Latent{Channels: 16, Frames: 1, Height: 2, Width: 2, Data: own}, DecodeOptions{Options: Options{Unscaled: true}})
@@ -290,7 +290,7 @@ func TestWanScaling(t *testing.T) {
 	closeTo(t, b, a, 1e-9, "scaled and the model's own decode otherwise")
 }
 
-// Pixels are clamped, but for the model's own.
+// Pixels are clamped, except with the model's own numbers.
 func TestWanClamps(t *testing.T) {
 	dev := gputest.Open(t)
 	m := open(t, dev, wan22Checkpoint(t), F32) // four channels have no statistics
@@ -305,7 +305,7 @@ func TestWanClamps(t *testing.T) {
 	require.True(t, slices.Equal(clamped, want), "NMSE %.3g from the model's own, clamped", nmse(clamped, want))
 }
 
-// Sizes that no latent has are padded and trimmed, in both directions.
+// Clips of any size are padded, and trimmed in decoding.
 func TestWanPadding(t *testing.T) {
 	dev := gputest.Open(t)
 	for _, c := range []synthetic.WanConfig{{Dim: 4}, {Nested: true, Dim: 4, Decoder: 4}} {
@@ -319,7 +319,7 @@ func TestWanPadding(t *testing.T) {
 	}
 }
 
-// One latent frame at a time, as the reference, or more: one function.
+// One latent frame at a time, as in the reference, or more: the result is the same.
 func TestWanChunks(t *testing.T) {
 	dev := gputest.Open(t)
 	for _, c := range []synthetic.WanConfig{{Dim: 4}, {Nested: true, Dim: 4, Decoder: 4}} {
@@ -344,7 +344,7 @@ func TestWanChunks(t *testing.T) {
 	}
 }
 
-// Independent frames are pictures by themselves, however many there are.
+// Independent frames are separate pictures, however many there are.
 func TestIndependentFrames(t *testing.T) {
 	dev := gputest.Open(t)
 	m := open(t, dev, tiny(t, synthetic.WanConfig{Dim: 4, Channels: 4}), F32)
@@ -401,7 +401,8 @@ func TestOneFrameComputesOneTap(t *testing.T) {
 	require.NoError(t, err)
 	steady := float64(longer.Cost.FLOPs-long.Cost.FLOPs) / 4
 	t.Logf("one frame %d FLOPs, a steady one %.0f", one.Cost.FLOPs, steady)
-	// The middle runs at a quarter of the frame rate, so one picture has more of it.
+	// The middle runs at a quarter of the frame rate, so it is a larger part of one
+	// picture's work.
 	require.LessOrEqual(t, float64(one.Cost.FLOPs)/steady, 0.62, "one frame's part of a steady one")
 }
 
@@ -441,7 +442,7 @@ func TestFlatFileIsRefused(t *testing.T) {
 	require.NoError(t, m.Close())
 }
 
-// What is wrong with a file is told under the file's own names.
+// Faults of a file are reported with the file's own names.
 func TestUnfitWan(t *testing.T) {
 	a := gpu.Info{Limits: gpu.DefaultLimits}
 	path := filepath.Join(t.TempDir(), "x.safetensors")

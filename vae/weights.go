@@ -15,23 +15,23 @@ import (
 	"tessera/wgsl"
 )
 
-// loader is handed to the layers as a network is built: each names the tensors
-// it needs, with shapes. Building takes neither file nor device.
+// loader collects what the layers need as a network is built: each layer names its
+// tensors with their shapes. Building needs neither a file nor a device.
 type loader struct {
 	weights  *engine.Weights
 	specs    *[]spec   // of all networks of a model
 	groups   int       // of every group norm
-	fold     bool      // what enlarges into the convolution behind it
-	residual *residual // of the family, where activations are halves
+	fold     bool      // fold layers that enlarge into the convolution after them
+	residual *residual // of the family, if activations are halves
 
 	bare  bool           // layers have no bias
-	zeros map[string]int // sizes of the biases that stand for theirs
+	zeros map[string]int // sizes of the zero biases that replace missing ones
 
-	views   map[string]view    // tensors that lie otherwise in the file
-	doubled map[string]float32 // tensors that are taken twice, and what is added to that
+	views   map[string]view    // tensors that the file stores in another order
+	doubled map[string]float32 // tensors that are doubled, and what is then added
 }
 
-// spec is a tensor a model needs.
+// spec is a tensor that a model needs.
 type spec struct {
 	name  string
 	shape []int
@@ -41,19 +41,19 @@ func (l *loader) need(name string, shape ...int) {
 	*l.specs = append(*l.specs, spec{name, shape})
 }
 
-// unbiased makes layers without a bias.
+// unbiased returns a loader for layers without a bias.
 func (l *loader) unbiased() *loader {
 	bare := *l
 	bare.bare = true
 	return &bare
 }
 
-// signed has a layer, of pixels from 0 to 1, make those from -1 to 1.
+// signed makes a layer whose pixels are from 0 to 1 return pixels from -1 to 1.
 func (l *loader) signed(name string) {
 	l.doubled[name+".weight"], l.doubled[name+".bias"] = 0, -1
 }
 
-// product needs a weight of a shape, and its bias.
+// product registers a weight of a shape, and its bias.
 func (l *loader) product(name string, shape ...int) {
 	l.need(name+".weight", shape...)
 	if l.bare {
@@ -63,7 +63,7 @@ func (l *loader) product(name string, shape ...int) {
 	l.need(name+".bias", shape[0])
 }
 
-// conv is a 3x3 convolution through time, or of each frame by itself: a weight
+// conv builds a 3x3 convolution through time, or of each frame separately: a weight
 // [cout, cin, taps, 3, 3].
 func (l *loader) conv(name string, cin, cout int, time engine.Causal, stride int) *engine.Conv {
 	taps := max(1, time.Kernel)
@@ -76,15 +76,15 @@ func (l *loader) conv(name string, cin, cout int, time engine.Causal, stride int
 	return c
 }
 
-// conv2d is a 3x3 convolution of each frame by itself: a weight [cout, cin, 3, 3].
+// conv2d builds a 3x3 convolution of each frame separately: a weight [cout, cin, 3, 3].
 func (l *loader) conv2d(name string, cin, cout, stride int) *engine.Conv {
 	l.product(name, cout, cin, 3, 3)
 	w := l.weights.Conv(name, wgsl.Shape{O: cout, I: cin, KT: 1, KS: 3}, stride)
 	return &engine.Conv{Name: name, Weights: w, Out: cout, Stride: stride}
 }
 
-// enlarging is a 3x3 convolution of each frame by itself, enlarged by nearest
-// neighbour: a weight [cout, cin, 3, 3].
+// enlarging builds a 3x3 convolution of each frame, enlarged by nearest neighbour: a
+// weight [cout, cin, 3, 3].
 func (l *loader) enlarging(name string, cin, cout int) *engine.Conv {
 	if !l.fold {
 		c := l.conv2d(name, cin, cout, 1)
@@ -95,7 +95,7 @@ func (l *loader) enlarging(name string, cin, cout int) *engine.Conv {
 	return &engine.Conv{Name: name, Weights: l.weights.Enlarging(name, cout, cin), Out: cout, Enlarge: true, Folded: true}
 }
 
-// upsample is a pixelShuffle and the causal convolution behind it as one.
+// upsample builds a pixelShuffle and the causal convolution after it as one layer.
 func (l *loader) upsample(name, upscale, conv string, c, phases int) engine.Module {
 	if !l.fold {
 		return engine.Series{l.pixelShuffle(name, upscale, c, phases), l.conv(conv, c, c, causal(engine.Repeated), 1)}
@@ -105,17 +105,17 @@ func (l *loader) upsample(name, upscale, conv string, c, phases int) engine.Modu
 	return &engine.Upsample{Name: name, Weights: l.weights.Fold(upscale, conv, c, phases), Out: c, Phases: phases}
 }
 
-// pointwise is a linear layer over channels: a weight [cout, cin, 1, ...] with so
-// many ones.
+// pointwise builds a linear layer over channels: a weight [cout, cin, 1, ...] with the
+// given number of ones.
 func (l *loader) pointwise(name string, cin, cout, ones int) *engine.Pointwise {
 	l.product(name, append([]int{cout, cin}, slices.Repeat([]int{1}, ones)...)...)
 	w := l.weights.Product(name, []string{name}, wgsl.Shape{O: cout, I: cin, KT: 1, KS: 1}, nil)
 	return &engine.Pointwise{Name: name, Weights: w, Out: cout}
 }
 
-// queries is the product that makes queries, keys and values of c channels: one
-// layer [3c, c, 1, 1], or three of them [c, c]. Each comes out padded to a
-// multiple of 4 channels.
+// queries builds the pointwise layer for queries, keys and values of c channels: from one
+// layer [3c, c, 1, 1], or three of [c, c]. It pads each output to a multiple of 4
+// channels.
 func (l *loader) queries(name string, layers []string, c int) *engine.Pointwise {
 	if len(layers) == 1 {
 		l.product(layers[0], 3*c, c, 1, 1)
@@ -128,15 +128,15 @@ func (l *loader) queries(name string, layers []string, c int) *engine.Pointwise 
 	return &engine.Pointwise{Name: name, Weights: w, Out: 3 * wgsl.Pad4(c)}
 }
 
-// timeConv is a convolution over time alone to so many phases of c channels: a
-// weight [phases*c, c, 3, 1, 1].
+// timeConv builds a convolution over time alone that makes phases of c channels: a weight
+// [phases*c, c, 3, 1, 1].
 func (l *loader) timeConv(name string, c, phases int, time engine.Causal) *engine.TimeConv {
 	l.product(name, phases*c, c, time.Kernel, 1, 1)
 	w := l.weights.Product(name, []string{name}, wgsl.Shape{O: phases * wgsl.Pad4(c), I: c, KT: time.Kernel, KS: 1}, padded(c))
 	return &engine.TimeConv{Name: name, Weights: w, Out: c, Time: time, Phases: phases}
 }
 
-// padded is the order of outputs c at a time, each padded to a multiple of 4.
+// padded returns the order of outputs in runs of c, each padded to a multiple of 4.
 func padded(c int) func(o int) int {
 	pad := wgsl.Pad4(c)
 	return func(o int) int {
@@ -147,8 +147,8 @@ func padded(c int) func(o int) int {
 	}
 }
 
-// pixelShuffle is the 1x1x1 convolution before a 3D pixel shuffle, and that. The
-// checkpoint's output channels are [ix, iy, iz, c]; here time phase iz comes
+// pixelShuffle builds the 1x1x1 convolution before a 3D pixel shuffle, and the shuffle.
+// The checkpoint orders output channels as [ix, iy, iz, c]; here the time phase iz comes
 // first and c is padded to a multiple of 4.
 func (l *loader) pixelShuffle(label, name string, c, phases int) *engine.PixelShuffle {
 	l.product(name, 4*phases*c, c, 1, 1, 1)
@@ -172,28 +172,29 @@ func (l *loader) groupNorm(name string, c int, eps float32, silu bool) *engine.G
 	}
 }
 
-// rmsNorm has gamma of shape [c, 1, ...] with so many ones.
+// rmsNorm builds an RMS norm with gamma of shape [c, 1, ...] with the given number of
+// ones.
 func (l *loader) rmsNorm(name string, c, ones int, silu bool) *engine.RMSNorm {
 	l.need(name+".gamma", append([]int{c}, slices.Repeat([]int{1}, ones)...)...)
 	return &engine.RMSNorm{Name: name, Gamma: l.weights.Vector(name+".gamma", c), SiLU: silu}
 }
 
-// pixelNorm is an rmsNorm without a weight, of which eps is inside the root, and SiLU.
+// pixelNorm builds an rmsNorm without a weight, with eps inside the root, and SiLU.
 func (l *loader) pixelNorm(name string, c int, eps float32) *engine.RMSNorm {
 	return &engine.RMSNorm{Name: name, Gamma: l.weights.Ones(c), Eps: eps, SiLU: true}
 }
 
-// sharing is a causal convolution that makes c means and one log-variance, which stands
-// for those of all: a weight [c+1, cin, 3, 3, 3].
+// sharing builds a causal convolution to c means and one log-variance, which stands for
+// all c: a weight [c+1, cin, 3, 3, 3].
 func (l *loader) sharing(name string, cin, c int) *engine.Conv {
 	l.product(name, c+1, cin, 3, 3, 3)
 	w := l.weights.ConvOf(name, wgsl.Shape{O: 2 * c, I: cin, KT: 3, KS: 3}, 1, func(o int) int { return min(o, c) })
 	return &engine.Conv{Name: name, Weights: w, Out: 2 * c, Differ: c + 1, Time: causal(engine.Repeated)}
 }
 
-// checkTensors compares what a model needs with what a file has, and reports all
-// that is missing, of another shape, of another type or unused together; spare may be
-// there unused, and what family.ignored says.
+// checkTensors compares the tensors that a model needs with a file's, and reports
+// together all that are missing, unused, or of another shape or type. The tensors in
+// spare and ignored may be unused.
 func checkTensors(specs []spec, have tensors, spare, ignored []string) error {
 	var missing, shapes, types, unused []string
 	needed := map[string]bool{}
@@ -237,20 +238,20 @@ func checkTensors(specs []spec, have tensors, spare, ignored []string) error {
 	return fmt.Errorf("vae: %s: tensors do not fit the model: %s", have.file.Name(), strings.Join(lines, ". "))
 }
 
-// reader reads a checkpoint's tensors under the layers' names. Its scratch grows
-// to the largest of them and no further.
+// reader reads a checkpoint's tensors under the layers' names. Its scratch grows to the
+// size of the largest tensor.
 type reader struct {
 	tensors
-	force    bool               // take weights that are all zero
-	residual *residual          // of the family, where activations are halves
-	zeros    map[string]int     // sizes of tensors of zeros that the file has not
+	force    bool               // accept weights that are all zero
+	residual *residual          // of the family, if activations are halves
+	zeros    map[string]int     // sizes of zero tensors that the file lacks
 	doubled  map[string]float32 // see loader
 
 	wide []float32
-	raw  []byte // a piece on its way
+	raw  []byte // scratch for a piece
 }
 
-// pieceBytes of a tensor are converted at once.
+// pieceBytes is how many bytes of a tensor are converted at once.
 const pieceBytes = 1 << 20
 
 var (
@@ -258,8 +259,7 @@ var (
 	errZero      = errors.New("is all zero, perhaps from an incomplete download: use another copy, or --force to load it")
 )
 
-// Float32s appends a tensor, refusing NaN and infinity, and a weight of nothing but
-// zeros.
+// Float32s appends a tensor. It refuses NaN, infinity and all-zero weights.
 func (r *reader) Float32s(dst []float32, name string) ([]float32, error) {
 	if n, ok := r.zeros[name]; ok {
 		return append(dst, make([]float32, n)...), nil
@@ -284,7 +284,7 @@ func (r *reader) Float32s(dst []float32, name string) ([]float32, error) {
 	return dst, r.some(t, some)
 }
 
-// Float16s appends a tensor as halves; one stored as F16 is not converted.
+// Float16s appends a tensor as halves. It copies a tensor that is stored as F16.
 func (r *reader) Float16s(dst []uint16, name string) ([]uint16, error) {
 	t, _ := r.find(name)
 	dst, some := slices.Grow(dst, t.Elements()), false
@@ -316,7 +316,7 @@ func (r *reader) Float16s(dst []uint16, name string) ([]uint16, error) {
 	return dst, r.some(t, some)
 }
 
-// by is what a tensor is multiplied by.
+// by returns the factor of a tensor.
 func (r *reader) by(name string) float32 {
 	by := r.residual.of(name)
 	if _, ok := r.doubled[name]; ok {
@@ -325,8 +325,7 @@ func (r *reader) by(name string) float32 {
 	return by
 }
 
-// some refuses a weight in which there is no number but zero. Vectors, such as biases,
-// may be so.
+// some refuses a weight that is all zero. Vectors, such as biases, may be.
 func (r *reader) some(t safetensors.Tensor, some bool) error {
 	if some || r.force || len(t.Shape) < 2 {
 		return nil

@@ -10,8 +10,8 @@ import (
 	"tessera/format/safetensors"
 )
 
-// A weight of nothing but zeros, which a download that broke off leaves, is refused on
-// its way to the device, however it is stored and read; a bias may be so.
+// An all-zero weight, which an interrupted download leaves, is refused on its way to the
+// device, however it is stored and read; a bias may be all zero.
 func TestZeroWeights(t *testing.T) {
 	for _, dtype := range []safetensors.DType{safetensors.F16, safetensors.BF16, safetensors.F32} {
 		specs := []safetensors.Spec{

@@ -16,8 +16,8 @@ import (
 	"tessera/wgsl"
 )
 
-// Frames made in pairs are those made one by one: clips with an odd frame and
-// without, in one slice, in slices of one latent frame and of several.
+// Frames made in pairs equal those made one by one: clips with and without an odd frame,
+// in one slice, in slices of one latent frame and of several.
 func TestWinogradIsExact(t *testing.T) {
 	testenv.Long(t)
 	dev := gputest.Open(t)
@@ -48,7 +48,7 @@ func TestWinogradIsExact(t *testing.T) {
 	}
 }
 
-// Pictures and single frames made with four pixels of a row together are those made one by
+// Pictures and single frames made four pixels of a row at a time equal those made one by
 // one.
 func TestWinogradRowsAreExact(t *testing.T) {
 	testenv.Long(t)
@@ -83,15 +83,15 @@ func TestWinogradRowsAreExact(t *testing.T) {
 	}
 }
 
-// Clips made in pairs are the reference's in halves, too.
+// Clips made in pairs equal the reference's in halves too.
 func TestWinogradGoldens(t *testing.T) {
 	dev := gputest.Open(t)
 	on := true
 	testWinograd(t, dev, Settings{Precision: F16, Kernels: KernelSettings{Winograd: &on}})
 }
 
-// Every kernel that the device can run computes what the reference does, in place
-// of those that come first: TABLES=all asks for it.
+// Every kernel that the device can run computes what the reference does, in place of the
+// default: TABLES=all requests it.
 func TestVariantGoldens(t *testing.T) {
 	if os.Getenv("TABLES") != "all" {
 		t.Skip("TABLES=all tries every kernel")
@@ -127,8 +127,8 @@ func TestVariantGoldens(t *testing.T) {
 	}
 }
 
-// testWinograd compares clips of SeedVR2 with the reference's, some layers of which
-// are made in pairs.
+// testWinograd compares clips of SeedVR2, some of whose layers are made in pairs, with
+// the reference's.
 func testWinograd(t *testing.T, dev *gpu.Device, s Settings) {
 	m, err := Open(dev, smallCheckpoint(t), s)
 	require.NoError(t, err)

@@ -1,17 +1,25 @@
-// Package api is the HTTP API for programs: diffusers' remote VAE, as its
-// remote_decode and remote_encode send it, and jobs that take longer than a request
-// should. Package serve serves the page. Start at New and API.ServeHTTP.
+// Package api is the HTTP API for programs. It answers diffusers' remote VAE requests, as
+// its remote_decode and remote_encode send them, and runs jobs that take longer than one
+// request should. Package serve serves the page and mounts this API beside it:
 //
-// Package job resolves what a job means, media reads and writes files, and vae runs
-// it, as on the command line, so results equal the command line's bit for bit. The
-// Host schedules the device among clients, including the page's sessions.
+//	a, err := api.New(host, api.Options{Models: []api.Model{{Name: "wan", Path: "wan.safetensors"}}})
+//	...
+//	for _, p := range a.Patterns() {
+//		mux.Handle(p, a)
+//	}
 //
-// A request holds one of a bounded number of places from its first byte to its last.
-// It holds the device only while the device works for it: its input is complete
-// before, and its output is stored until the client has read it, in memory if it is
-// small, else in files with a total limit. Each job has a folder, named by its random
-// number, with input, output and job.json, which a later start reads. Requests cannot
-// name files.
+// Start at New and API.ServeHTTP. openapi.json lists the endpoints.
+//
+// Package job resolves what a job means, media reads and writes files, and vae runs the
+// job. The command line uses the same packages, so both give the same bits. The Host
+// schedules the device among clients, including the page's sessions.
+//
+// A request holds one of a bounded number of places from its first byte to its last. It
+// holds the device only while the device works for it: its input is complete before, and
+// its output is stored until the client has read it. Small outputs are stored in memory,
+// larger ones in files with a total limit. Each job has a folder, named by its random
+// number, with input, output and job.json; a later start reads that folder. Requests
+// cannot name files.
 package api
 
 import (
@@ -30,61 +38,61 @@ import (
 	"tessera/vae"
 )
 
-// Host is who has the device.
+// Host schedules the device.
 type Host interface {
-	// Turn waits until the device is the client's alone. After a device was lost
-	// it gives a new one.
+	// Turn waits until the client has the device alone. After a device is lost, Turn
+	// returns a new one.
 	Turn(ctx context.Context, client string) (*gpu.Device, error)
-	// Done ends a turn. err is how its work ended: gpu.ErrDeviceLost is in it
-	// where the device was lost, ErrPanic where its state is unknown.
+	// Done ends a turn. err is how the work ended: it wraps gpu.ErrDeviceLost if the
+	// device was lost, and ErrPanic if the device's state is unknown.
 	Done(err error)
 }
 
-// ErrPanic: a mistake of the engine's own, which ended one request.
+// ErrPanic reports a bug in the engine, which ended one request.
 var ErrPanic = errors.New("an internal error; see the server's output")
 
 // Model is a checkpoint that is served.
 type Model struct {
-	Name     string // by which requests ask for it
+	Name     string // requests select the model by it
 	Path     string
 	Settings vae.Settings
 }
 
-// Options choose what is answered.
+// Options configure the API.
 type Options struct {
-	Models []Model // the first is taken where a request names none
-	// Budget bounds the memory on the device, in bytes; 0 is engine.Budget.
+	Models []Model // the first is the default
+	// Budget limits the memory on the device, in bytes; 0 is engine.Budget.
 	Budget int64
-	// Host bounds what offload takes of the machine's memory, in bytes; 0 is three
-	// quarters of what is free there.
+	// Host limits the machine's memory that offload uses, in bytes; 0 is three quarters
+	// of what is free.
 	Host int64
-	// Places bounds the requests that are worked on or wait; 0 means 512. One
-	// client may have three quarters of them.
+	// Places limits the requests that run or wait; 0 means 512. One client may hold three
+	// quarters of them.
 	Places int
-	// Disk bounds what lies in files, of requests and jobs together, in bytes; 0
-	// means 10 GiB. One client may have three quarters of it.
+	// Disk limits the files of all requests and jobs, in bytes; 0 means 10 GiB. One
+	// client may use three quarters of it.
 	Disk int64
-	// Folder is where jobs are kept over a restart; "" keeps them for as long as the
-	// API is open.
+	// Folder keeps jobs over a restart; "" keeps them until the API is closed.
 	Folder string
-	// Keep is how long a job that is over is kept, and one that nothing more is sent
-	// of; 0 means a day. Where its owner's next job has no room the earliest go before.
+	// Keep is how long a finished job is kept, and a job whose input stopped arriving; 0
+	// means a day. If its owner's next job needs the room, the oldest are removed
+	// earlier.
 	Keep time.Duration
-	// Body bounds what a request may send at once, in bytes; 0 means 2 GiB.
+	// Body limits the body of one request, in bytes; 0 means 2 GiB.
 	Body int64
-	// Stall is how long a body or an answer may take, 0 means 30 seconds, besides a
-	// second for every Rate bytes of it; 0 means 64 KiB. It is also how long nothing of
-	// a body may come.
+	// Stall limits the time of a body or an answer: Stall, by default 30 seconds, plus
+	// one second for every Rate bytes, by default 64 KiB. Stall also limits the pause
+	// between two pieces of a body.
 	Stall time.Duration
 	Rate  int64
-	// Allow says who asks, or with an HTTP status why it may not; open is for what
-	// needs no token. nil lets everybody in.
+	// Allow identifies the client, or refuses it with an HTTP status and a reason. open
+	// marks endpoints that need no token. nil admits everybody.
 	Allow func(r *http.Request, open bool) (client string, status int, why string)
-	// Log is told what happens, if not nil: one line without an end.
+	// Log receives one line per event, without a line break; nil drops them.
 	Log func(line string)
 }
 
-// API answers requests.
+// API is the HTTP handler.
 type API struct {
 	o       Options
 	host    Host
@@ -94,17 +102,17 @@ type API struct {
 	mux     *http.ServeMux
 	jobs    *store
 	metrics *metrics
-	ctx     context.Context // of jobs; ends with Close
+	ctx     context.Context // for jobs; Close cancels it
 	stop    context.CancelFunc
-	folder  *os.File // for pictures and videos on their way, while it is open; nil without models
+	folder  *os.File // for temporary pictures and videos, open meanwhile; nil without models
 
 	mu     sync.Mutex
 	closed bool
-	busy   sync.WaitGroup // of requests
+	busy   sync.WaitGroup // counts requests
 }
 
-// New reads the models' headers, without a device. The caller closes the API,
-// after the last request.
+// New reads the models' headers, without a device. The caller closes the API after the
+// last request.
 func New(host Host, o Options) (*API, error) {
 	if o.Places == 0 {
 		o.Places = 512
@@ -160,8 +168,8 @@ func New(host Host, o Options) (*API, error) {
 	return a, nil
 }
 
-// Close ends the jobs, waits for the requests that are left, whose connections are
-// to be closed, and removes what lies in temporary files.
+// Close ends the jobs, waits for the remaining requests, whose connections the caller
+// closes, and removes temporary files.
 func (a *API) Close() error {
 	a.mu.Lock()
 	a.closed = true
@@ -175,22 +183,22 @@ func (a *API) Close() error {
 	if a.folder == nil {
 		return err
 	}
-	err = errors.Join(err, a.folder.Close()) // Windows removes no folder that is open
+	err = errors.Join(err, a.folder.Close()) // Windows does not remove an open folder
 	return errors.Join(err, os.RemoveAll(a.folder.Name()))
 }
 
-// PutAway takes the models off the device, during a turn of somebody else's.
+// PutAway unloads the models from the device, during another client's turn.
 func (a *API) PutAway(dev *gpu.Device) { a.models.putAway(dev) }
 
-// Forget lets go of a device that is going to be closed, during a turn.
+// Forget releases a device that is about to be closed, during a turn.
 func (a *API) Forget(dev *gpu.Device) (err error) {
-	defer a.caught(&err) // where its state is unknown
+	defer a.caught(&err) // the device's state may be unknown
 	return a.models.forget(dev)
 }
 
-// endpoint is one kind of request.
+// endpoint is one method and path with its handler.
 type endpoint struct {
-	pattern string // of http.ServeMux
+	pattern string // for http.ServeMux
 	open    bool   // needs no token
 	handle  func(w http.ResponseWriter, r *http.Request, client string) error
 }
@@ -213,10 +221,10 @@ func (a *API) endpoints() []endpoint {
 	}
 }
 
-// Patterns are those of http.ServeMux that ServeHTTP is for.
+// Patterns are the http.ServeMux patterns that ServeHTTP handles.
 func (a *API) Patterns() []string { return []string{"/v1/", "/healthz", "/metrics", "/openapi.json"} }
 
-// ServeHTTP answers a request. What is wrong is told in JSON.
+// ServeHTTP answers a request. Errors are JSON.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Cache-Control", "no-store")
@@ -228,7 +236,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer a.busy.Done()
 	handler, pattern := a.mux.Handler(r)
 	if pattern != "" {
-		a.mux.ServeHTTP(w, r) // which sets what the pattern matches
+		a.mux.ServeHTTP(w, r) // it sets the pattern's path values
 		return
 	}
 	n := &noted{ResponseWriter: w, status: http.StatusNotFound}
@@ -250,7 +258,7 @@ func (a *API) begin() bool {
 	return !a.closed
 }
 
-// noted keeps the status of an answer that is not sent.
+// noted keeps the status of an answer that is dropped.
 type noted struct {
 	http.ResponseWriter
 	status int
@@ -259,7 +267,7 @@ type noted struct {
 func (n *noted) WriteHeader(status int)      { n.status = status }
 func (n *noted) Write(b []byte) (int, error) { return len(b), nil }
 
-// guard lets those in who may, and tells errors.
+// guard checks that the client may use the endpoint, and answers errors.
 func (a *API) guard(e endpoint) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w, end := a.metrics.count(e.pattern, w)
@@ -272,7 +280,7 @@ func (a *API) guard(e endpoint) http.Handler {
 			a.fail(w, &problem{status: status, code: "refused", err: errors.New(why)})
 			return
 		}
-		if r.ContentLength == 0 { // else who reads the body sees to it; see receive
+		if r.ContentLength == 0 { // otherwise the reader of the body does this; see receive
 			_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 		}
 		if err := e.handle(w, r, client); err != nil {
@@ -281,12 +289,12 @@ func (a *API) guard(e endpoint) http.Handler {
 	})
 }
 
-// healthy says that the server is there.
+// healthy reports that the server is up.
 func (a *API) healthy(w http.ResponseWriter, _ *http.Request, _ string) error {
 	return tell(w, http.StatusOK, map[string]string{"status": "ok"})
 }
 
-// listModels tells what can be asked for.
+// listModels lists the models that requests can name.
 func (a *API) listModels(w http.ResponseWriter, r *http.Request, _ string) error {
 	q := newQuery(r.URL.RawQuery)
 	as := q.one("as", append([]string{""}, vae.Kinds()...)...)
@@ -301,26 +309,26 @@ func (a *API) listModels(w http.ResponseWriter, r *http.Request, _ string) error
 	for _, m := range a.models.all {
 		config, err := m.config.As(as)
 		if err != nil {
-			config = m.config // which is no such model
+			config = m.config // the model does not support this configuration
 		}
 		list = append(list, model{m.name, config})
 	}
 	return tell(w, http.StatusOK, list)
 }
 
-// file is a name in the API's folder that nothing has, for a picture or video on
-// its way; remove takes it away.
+// file returns an unused name in the API's folder for a temporary picture or video.
+// remove deletes the file.
 func (a *API) file(ext string) (path string, remove func()) {
 	path = filepath.Join(a.folder.Name(), newID()+ext)
 	return path, func() { os.Remove(path) }
 }
 
-// patience is how long so many bytes may take on their way.
+// patience is the deadline for transferring n bytes.
 func (a *API) patience(n int64) time.Time {
 	return time.Now().Add(a.o.Stall + time.Duration(n/a.o.Rate)*time.Second)
 }
 
-// names are paths that answers don't tell, and what stands for them.
+// names are the paths that answers must not contain, each with its replacement.
 func (a *API) names() []string {
 	var names []string
 	if a.folder != nil {

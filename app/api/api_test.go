@@ -27,7 +27,7 @@ import (
 	"tessera/vae"
 )
 
-// alone is a host with no device, or one for tests.
+// alone is a host without a device, or with one for tests.
 type alone struct {
 	mu  sync.Mutex
 	dev *gpu.Device
@@ -58,12 +58,12 @@ func wan(t testing.TB, c synthetic.WanConfig) string {
 	return path
 }
 
-// settingsF32 are those of all models here.
+// settingsF32 are the settings of all models here.
 var settingsF32 = vae.Settings{Precision: vae.F32}
 
 const seedvr2 = "../../assets/tiny-seedvr2.safetensors"
 
-// start answers until the test ends, by a host's device if there is one.
+// start serves until the test ends, with a host's device if there is one.
 func start(t testing.TB, h *alone, o Options) (*API, string) {
 	t.Helper()
 	if o.Models == nil {
@@ -76,7 +76,7 @@ func start(t testing.TB, h *alone, o Options) (*API, string) {
 	t.Cleanup(func() {
 		s.Close()
 		documented(t, a)
-		for _, j := range a.jobs.all() { // which have places
+		for _, j := range a.jobs.all() { // they hold places
 			if now, _ := j.now(); now.State == stateReceiving {
 				a.drop(j)
 			}
@@ -91,7 +91,7 @@ func start(t testing.TB, h *alone, o Options) (*API, string) {
 	return a, s.URL
 }
 
-// named is a with requests for its first model where they name none.
+// named returns a with the first model as the default of requests.
 func named(a *API) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asks := r.Method == "POST" && slices.Contains([]string{"/v1/decode", "/v1/encode", "/v1/jobs"}, r.URL.Path)
@@ -102,7 +102,7 @@ func named(a *API) http.Handler {
 	})
 }
 
-// device is a host with a device.
+// device returns a host with a device.
 func device(t testing.TB) *alone {
 	t.Helper()
 	h := &alone{dev: gputest.Open(t)}
@@ -110,14 +110,14 @@ func device(t testing.TB) *alone {
 	return h
 }
 
-// tensor is numbers as torch stores them.
+// tensor returns numbers as torch stores them.
 func tensor(d dtype, values []float32) []byte {
 	b := make([]byte, len(values)*d.bytes())
 	d.put(b, values)
 	return b
 }
 
-// ramp is a latent's numbers.
+// ramp returns a latent's numbers.
 func ramp(n int) []float32 {
 	v := make([]float32, n)
 	for i := range v {
@@ -126,7 +126,7 @@ func ramp(n int) []float32 {
 	return v
 }
 
-// params are a query as Python's requests makes it of remote_decode's.
+// params returns a remote_decode query as Python's requests writes it.
 func params(shape []int, more map[string]string) string {
 	q := url.Values{}
 	for _, n := range shape {
@@ -143,7 +143,7 @@ func jsonText(v any) string {
 	return string(text)
 }
 
-// ask sends a request and returns the answer, whole.
+// ask sends a request and returns the whole answer.
 func ask(t testing.TB, method, address, accept string, body []byte) (*http.Response, []byte) {
 	t.Helper()
 	ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -161,14 +161,14 @@ func ask(t testing.TB, method, address, accept string, body []byte) (*http.Respo
 	return answer, data
 }
 
-// floats are an answer's numbers.
+// floats returns an answer's numbers.
 func floats(d dtype, raw []byte) []float32 {
 	v := make([]float32, len(raw)/d.bytes())
 	d.take(v, raw)
 	return v
 }
 
-// The numbers of every dtype are torch's: little-endian, rounded to even.
+// Every dtype stores numbers as torch does: little-endian, rounded to even.
 func TestDtypes(t *testing.T) {
 	for d, want := range map[dtype]string{
 		float: "\x00\x00\x80\x3f\x00\x00\x00\xc0\x01\x00\x80\x3f",
@@ -187,8 +187,7 @@ func TestDtypes(t *testing.T) {
 	assert.Equal(t, uint16(0x3c00), binary.LittleEndian.Uint16(tensor(half, []float32{1})))
 }
 
-// Packed latents of pictures are unpacked as diffusers does it: (h,w,c,2,2) to
-// (c,h,2,w,2).
+// Packed latents of pictures are unpacked as in diffusers: (h,w,c,2,2) to (c,h,2,w,2).
 func TestUnpacked(t *testing.T) {
 	m := &model{name: "m", config: vae.Config{Latent: 2, Spatial: 8}}
 	d := &decodeRequest{model: m, shape: []int{1, 6, 8}, height: 32, width: 48}
@@ -205,7 +204,7 @@ func TestUnpacked(t *testing.T) {
 	assert.ErrorContains(t, err, "need height and width")
 }
 
-// Jobs are bounded as the server is, on the device and beside it.
+// Jobs have the server's limits, on the device and on the host.
 func TestBounds(t *testing.T) {
 	c := newQuery("").choices(Options{Budget: 3 << 30, Host: 5 << 30})
 	o, err := c.Options()

@@ -9,19 +9,19 @@ import (
 	"time"
 )
 
-// body reads a request's body, of which something has to come all the time: who sends
-// nothing has a place and room on the disk that others wait for.
+// body reads a request's body and fails if the client pauses too long: a silent client
+// holds a place and disk space that others wait for.
 type body struct {
 	from  io.Reader
 	c     *http.ResponseController
 	stall time.Duration
-	end   time.Time // when all of it must have come
+	end   time.Time // deadline for the whole body
 
 	mu      sync.Mutex
 	stopped bool
 }
 
-// body is one of so many bytes.
+// body wraps a body of size bytes.
 func (a *API) body(w http.ResponseWriter, from io.Reader, size int64) *body {
 	return &body{from: from, c: http.NewResponseController(w), stall: a.o.Stall, end: a.patience(size)}
 }
@@ -33,7 +33,7 @@ func (b *body) Read(p []byte) (int, error) {
 		if next.After(b.end) {
 			next = b.end
 		}
-		_ = b.c.SetReadDeadline(next) // not of a test's recorder
+		_ = b.c.SetReadDeadline(next) // a test's recorder has no deadline
 	}
 	b.mu.Unlock()
 	n, err := b.from.Read(p)
@@ -43,12 +43,13 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// broken is why a body ended before it was whole.
+// broken is the error of a body that ended early.
 type broken struct{ error }
 
 func (b *broken) Unwrap() error { return b.error }
 
-// sender says that a body did not come, where that is why keeping it failed.
+// sender converts an error of storing a body if its cause is that the body did not
+// arrive.
 func sender(err error) error {
 	if _, ok := errors.AsType[*broken](err); !ok {
 		return err
@@ -62,7 +63,7 @@ func sender(err error) error {
 	return bad("the body was cut off: %w", err)
 }
 
-// stop has reading fail at once.
+// stop makes reads fail at once.
 func (b *body) stop() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -70,12 +71,12 @@ func (b *body) stop() {
 	_ = b.c.SetReadDeadline(time.Now())
 }
 
-// done lets the connection be silent: while a request waits it is read for its end,
-// which no deadline may be mistaken for.
+// done removes the deadline. While a request waits, net/http reads its connection to
+// notice a disconnect; a deadline would look like one.
 func (b *body) done() { _ = b.c.SetReadDeadline(time.Time{}) }
 
-// receive takes a body of so many bytes. How long that may take is bounded: who
-// sends slowly has a place, not the device.
+// receive stores a body of size bytes. Its time is limited: a slow sender holds a place,
+// but not the device.
 func (a *API) receive(w http.ResponseWriter, r *http.Request, client string, size int64) (*spool, error) {
 	if size > a.o.Body {
 		return nil, tooLarge("a body of %d bytes, expected at most %d", size, a.o.Body)
@@ -97,7 +98,7 @@ func (a *API) receive(w http.ResponseWriter, r *http.Request, client string, siz
 	return s, nil
 }
 
-// send gives out an answer of bytes, in so much time.
+// send writes an answer within a time limit.
 func (a *API) send(w http.ResponseWriter, header map[string]string, s *spool) error {
 	_ = http.NewResponseController(w).SetWriteDeadline(a.patience(s.size))
 	return reply(w, header, s)

@@ -13,9 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A body of which nothing comes for a while is refused, though all of it had hours; one
-// that is no body is the sender's fault; and who closes a connection before the answer
-// is told so, and counted.
+// The API refuses a body that pauses too long, even if hours remain for the whole body. A
+// body that breaks off is the client's error. A connection that the client closes before
+// the answer gets that status, and is counted.
 func TestBodies(t *testing.T) {
 	h := &busy{make(chan string, 10)}
 	a, err := New(h, Options{Stall: 200 * time.Millisecond, Rate: 1, Models: []Model{{"seedvr2", seedvr2, settingsF32}}})

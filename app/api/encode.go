@@ -15,15 +15,15 @@ import (
 	"tessera/vae"
 )
 
-// encodeRequest is a remote_encode.
+// encodeRequest is a remote_encode request.
 type encodeRequest struct {
 	model *model
-	shape []int // of the body; nil: it is a picture's file
+	shape []int // of the body; nil: the body is a picture's file
 	dtype dtype
 	want  job.Choices
 }
 
-// encodeRequest reads the query of a remote_encode.
+// encodeRequest reads the query of a remote_encode request.
 func (a *API) encodeRequest(r *http.Request) (*encodeRequest, error) {
 	q := newQuery(r.URL.RawQuery)
 	e := &encodeRequest{shape: q.shape("shape"), dtype: float}
@@ -46,7 +46,7 @@ func (a *API) encodeRequest(r *http.Request) (*encodeRequest, error) {
 	return e, nil
 }
 
-// clips are what a body of numbers holds: clips [B,C,T,H,W] or pictures [B,C,H,W].
+// clips returns the clips in a body of numbers: clips [B,C,T,H,W] or pictures [B,C,H,W].
 func (e *encodeRequest) clips(body io.ReaderAt) ([]vae.Clip, error) {
 	c, s := e.model.config, e.shape
 	f := media.Format{Frames: 1, Channels: c.Channels}
@@ -69,8 +69,8 @@ func (e *encodeRequest) clips(body io.ReaderAt) ([]vae.Clip, error) {
 	return all, nil
 }
 
-// look checks a sample of a tensor's numbers: are they pixels? warn is called with what
-// is probably not meant.
+// look checks a sample of a tensor's numbers for values that cannot be pixels, and calls
+// warn about probable mistakes.
 func (e *encodeRequest) look(body io.ReaderAt, warn func(text string)) error {
 	if e.dtype == code {
 		return nil
@@ -96,7 +96,7 @@ func (e *encodeRequest) look(body io.ReaderAt, warn func(text string)) error {
 	return nil
 }
 
-// open returns the clips in a tensor after a look at its numbers.
+// open checks a tensor's numbers with look and returns its clips.
 func (e *encodeRequest) open(body io.ReaderAt, warn func(text string)) ([]vae.Clip, error) {
 	if err := e.look(body, warn); err != nil {
 		return nil, err
@@ -104,7 +104,7 @@ func (e *encodeRequest) open(body io.ReaderAt, warn func(text string)) ([]vae.Cl
 	return e.clips(body)
 }
 
-// picture opens a body that is a picture.
+// picture opens a body that is a picture file.
 func (a *API) picture(ctx context.Context, m *model, body *spool, warn func(text string)) (c media.Clip, remove func(), err error) {
 	path, remove := a.file(pictureExt(body))
 	defer func() {
@@ -121,14 +121,14 @@ func (a *API) picture(ctx context.Context, m *model, body *spool, warn func(text
 	return c, remove, err
 }
 
-// pictureExt is the ending of a picture's file, "" for none that is read.
+// pictureExt returns the extension of a picture's file, "" if the format is unknown.
 func pictureExt(body *spool) string {
 	head := make([]byte, 16)
-	_, _ = body.ReadAt(head, 0) // which may be shorter
+	_, _ = body.ReadAt(head, 0) // the body may be shorter
 	return media.PictureEnding(head)
 }
 
-// copyTo writes a file.
+// copyTo copies a spool to a file.
 func copyTo(path string, s *spool) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -173,7 +173,7 @@ func (a *API) remoteEncode(w http.ResponseWriter, r *http.Request, client string
 	}
 	warn := func(text string) { w.Header().Add("Tessera-Warning", a.message(text)) }
 	var clips []vae.Clip
-	if e.shape != nil { // refused without waiting for the device
+	if e.shape != nil { // refuse before waiting for the device
 		if clips, err = e.open(body, warn); err != nil {
 			return err
 		}
@@ -199,7 +199,7 @@ func (a *API) remoteEncode(w http.ResponseWriter, r *http.Request, client string
 	return a.send(w, tensorHeader(out.shape, e.answers()), out.spool)
 }
 
-// answers is the dtype of the latents: the request's, if that is of floats.
+// answers returns the dtype of the latents: the request's if it is a float type.
 func (e *encodeRequest) answers() dtype {
 	if e.dtype == code {
 		return float
@@ -207,20 +207,20 @@ func (e *encodeRequest) answers() dtype {
 	return e.dtype
 }
 
-// latents are the answer to an encode.
+// latents holds the answer to an encode.
 type latents struct {
 	spool *spool
 	shape []int
 }
 
-// close gives back what the answer takes; there may be none.
+// close releases the answer's storage; l may be nil.
 func (l *latents) close() {
 	if l != nil {
 		l.spool.Close()
 	}
 }
 
-// latents encodes clips of one size, one after the other.
+// latents encodes clips of one size, one after another.
 func (t *turn) latents(e *encodeRequest, clips []vae.Clip, warn func(text string)) (out *latents, err error) {
 	h, w := clips[0].Size()
 	f := media.Format{Frames: clips[0].Frames(), Height: h, Width: w, Channels: clips[0].Channels()}

@@ -12,8 +12,7 @@ import (
 	"tessera/media"
 )
 
-// FuzzQuery: no query is more than refused, and what is let through is within the
-// bounds.
+// FuzzQuery: an invalid query is refused, and a valid one stays within the limits.
 func FuzzQuery(f *testing.F) {
 	for _, q := range []string{
 		"shape=1&shape=16&shape=1&shape=8&shape=8&dtype=float16&do_scaling=True", "shape=[1,3,8,8]&dtype=bfloat16&output_type=pt",
@@ -47,8 +46,8 @@ func FuzzQuery(f *testing.F) {
 	})
 }
 
-// FuzzTensor: a body is taken as it is, of the size that its shape says, or refused;
-// no NaN comes through, and nothing of it stays.
+// FuzzTensor: a body is accepted with exactly the size of its shape, or refused. Accepted
+// numbers contain no NaN, and no body stays stored.
 func FuzzTensor(f *testing.F) {
 	f.Add(bytes.Repeat([]byte{0, 0, 0x80, 0x7f}, 16), int64(64), uint8(0))
 	f.Add(make([]byte, 32), int64(32), uint8(1))

@@ -9,10 +9,10 @@ import (
 	"tessera/media"
 )
 
-// maxQuery bounds what is kept of a request.
+// maxQuery limits the stored query of a request, in bytes.
 const maxQuery = 4 << 10
 
-// maxTrack is the highest number of a video track, as on the command line.
+// maxTrack is the highest video track number, as on the command line.
 const maxTrack = 255
 
 // Kinds of jobs.
@@ -22,8 +22,8 @@ const (
 	kindRoundtrip = "roundtrip"
 )
 
-// Formats that jobs take and make: the endings of files, and of what has none
-// tensors as they lie in memory.
+// Formats that jobs read and write, by file extension. Tensors, which have no extension,
+// are stored as they lie in memory.
 var (
 	latentsIn  = []string{"safetensors", "tensor", "latent", "npy", "npz", "pt", "pth"}
 	latentsOut = job.LatentFormats()
@@ -31,30 +31,30 @@ var (
 	videosOut  = []string{"mp4", "mov", "mkv", "webm", "y4m", "u8", "f32", "npy", "safetensors", "png", "tiff", "exr"}
 )
 
-// types are those of what is made; else application/octet-stream.
+// types are the media types of outputs; others are application/octet-stream.
 var types = map[string]string{
 	"mp4": "video/mp4", "mov": "video/quicktime", "mkv": "video/x-matroska", "webm": "video/webm", "y4m": "video/x-yuv4mpeg",
 	"png": "image/png", "tiff": "image/tiff", "exr": "image/x-exr", "u8": "tensor/binary", "f32": "tensor/binary",
 }
 
-// streams tells the formats that can be read while they are made.
+// streams reports whether a client can read the format while it is written.
 func streams(output string) bool { return slices.Contains([]string{"y4m", "u8", "f32"}, output) }
 
-// jobRequest is what a job is asked to be.
+// jobRequest is the parsed query of a new job.
 type jobRequest struct {
 	kind   string
 	model  *model
 	input  string // format
 	output string
-	pixels string // format of pictures, "" for the usual
-	shape  []int  // of an input that is a tensor
+	pixels string // format of pictures, "" for the default
+	shape  []int  // of an input tensor
 	dtype  dtype
-	size   int64 // of an input that comes in parts; 0: it comes with the request
+	size   int64 // of an input sent in parts; 0: it comes with the request
 	track  int   // of a video with several, from 1; 0: the one that players show
 	want   job.Choices
 
 	preview       *model // nil: none
-	previewOutput string // format of the preview, "" for the usual
+	previewOutput string // format of the preview, "" for the default
 }
 
 // jobRequest reads the query of a new job.
@@ -113,7 +113,7 @@ func (a *API) jobRequest(text string) (*jobRequest, error) {
 	return j, j.check()
 }
 
-// check refuses what no job is.
+// check refuses combinations that no job can have.
 func (j *jobRequest) check() error {
 	if j.want.Moments && (j.kind != kindEncode || j.want.Scale == latent.ScalePipeline) {
 		return bad("moments need kind=encode and no scaling")
@@ -144,7 +144,7 @@ func (j *jobRequest) check() error {
 	return err
 }
 
-// bytes is the size of the input where the request tells it, else -1.
+// bytes returns the input's size if the request gives it, else -1.
 func (j *jobRequest) bytes() int64 {
 	switch {
 	case j.shape != nil:
@@ -155,7 +155,7 @@ func (j *jobRequest) bytes() int64 {
 	return -1
 }
 
-// latent is what a tensor holds, without its numbers.
+// latent describes the latent in a tensor, without its numbers.
 func (j *jobRequest) latent() (latent.Latent, error) {
 	d := &decodeRequest{model: j.model, shape: j.shape}
 	z, err := d.latent()
@@ -165,12 +165,12 @@ func (j *jobRequest) latent() (latent.Latent, error) {
 	return z, err
 }
 
-// tensor is the same input as of a remote_encode.
+// tensor returns the equivalent remote_encode request.
 func (j *jobRequest) tensor() *encodeRequest {
 	return &encodeRequest{model: j.model, shape: j.shape, dtype: j.dtype}
 }
 
-// clip opens an input that is a tensor.
+// clip opens an input tensor as a clip.
 func (j *jobRequest) clip(from *inputFile, warn func(text string)) (media.Clip, error) {
 	clips, err := j.tensor().open(from, warn)
 	if err != nil {

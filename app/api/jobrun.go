@@ -15,11 +15,11 @@ import (
 	"tessera/vae"
 )
 
-// queue has a job whose input is complete wait for the device and run.
+// queue starts a job whose input is complete: it waits for the device and runs.
 func (a *API) queue(j *work) error {
 	waits := false
 	err := j.set(true, func(s *state) {
-		if waits = s.State == stateReceiving; waits { // else it was cancelled
+		if waits = s.State == stateReceiving; waits { // otherwise it was cancelled
 			s.State = stateQueued
 		}
 	})
@@ -30,14 +30,14 @@ func (a *API) queue(j *work) error {
 	if !waits {
 		return conflict("the job is over: nothing more is received")
 	}
-	a.busy.Add(1) // during a request or New, so the API is not closed yet
+	a.busy.Add(1) // a request or New is running, so the API is not closed yet
 	go func() {
 		defer a.busy.Done()
 		begun := time.Now()
 		err := a.during(j.ctx, j.client, j.ask.model, j.watch(), func(t *turn) error {
 			begun = time.Now()
 			err := j.set(true, func(s *state) {
-				if s.State == stateQueued { // else it was cancelled, and ends at once
+				if s.State == stateQueued { // otherwise it was cancelled, and ends at once
 					s.State = stateRunning
 				}
 			})
@@ -54,7 +54,7 @@ func (a *API) queue(j *work) error {
 	return nil
 }
 
-// watch notes how far the job is.
+// watch records the job's progress.
 func (j *work) watch() vae.Watch {
 	return vae.Watch{
 		Progress: func(p vae.Progress) {
@@ -68,12 +68,12 @@ func (j *work) watch() vae.Watch {
 	}
 }
 
-// begin notes which stage a job is at.
+// begin records the stage that the job enters.
 func (j *work) begin(stage string, frames int) {
 	_ = j.set(false, func(s *state) { s.Progress = &progress{Stage: stage, Frames: frames} })
 }
 
-// warn adds to the job's warnings, note to its notes.
+// warn adds a warning to the job, note a note.
 func (j *work) warn(text string) {
 	text = j.message(text)
 	_ = j.set(false, func(s *state) { s.Warnings = append(s.Warnings, text) })
@@ -84,12 +84,12 @@ func (j *work) note(text string) {
 	_ = j.set(false, func(s *state) { s.Notes = append(s.Notes, text) })
 }
 
-// message is a text without the server's own paths.
+// message removes the server's own paths from a text.
 func (j *work) message(text string) string {
 	return j.api.message(strings.ReplaceAll(text, j.folder+string(filepath.Separator), ""))
 }
 
-// run does a job.
+// run runs a job.
 func (t *turn) run(j *work) (result, error) {
 	if j.ask.kind == kindDecode {
 		return t.runDecode(j)
@@ -161,7 +161,7 @@ func resultOf(f media.Format, shape []int, scale string) result {
 	return result{Frames: f.Frames, Height: f.Height, Width: f.Width, FPS: f.FPS.Float(), Latent: shape, Scale: scale}
 }
 
-// runEncode is an encode's, and a round trip's.
+// runEncode runs an encode or a round trip.
 func (t *turn) runEncode(j *work) (r result, err error) {
 	q, c := j.ask, t.model.config
 	if q.kind == kindRoundtrip {
@@ -219,7 +219,7 @@ func (q *jobRequest) openClip(ctx context.Context, j *work, channels int) (media
 	return media.OpenWith(ctx, j.input(), channels, media.OpenOptions{Track: q.track, Warn: j.warn, Note: j.note})
 }
 
-// back decodes what was encoded, and compares.
+// back decodes the encoded latent and compares it with the original.
 func (t *turn) back(j *work, d job.Decoding, original media.Clip) (*scores, error) {
 	out, err := t.api.output(j, d.Clip)
 	if err != nil {
@@ -244,7 +244,7 @@ func (t *turn) back(j *work, d job.Decoding, original media.Clip) (*scores, erro
 	return &s, out.close()
 }
 
-// inputFile is an input that is a tensor.
+// inputFile is an input file that holds a tensor.
 type inputFile struct{ *os.File }
 
 func openInput(path string) (*inputFile, error) {
@@ -252,7 +252,7 @@ func openInput(path string) (*inputFile, error) {
 	return &inputFile{f}, err
 }
 
-// tensorFile is the clip in one.
+// tensorFile is the clip in such a file.
 type tensorFile struct {
 	*clip
 	fps  latent.Rational
@@ -262,8 +262,8 @@ type tensorFile struct {
 func (f *tensorFile) FPS() latent.Rational { return f.fps }
 func (f *tensorFile) Close() error         { return f.from.Close() }
 
-// held keeps a clip on disk that is decoded while it is read, where a plan reads
-// it several times. done gives the room back.
+// held stores a clip on disk if it is decoded while it is read and the plan reads it
+// several times. done releases the disk space.
 func (t *turn) held(c vae.Clip, reads int) (done func(), err error) {
 	s, streamed := c.(media.Streamed)
 	if !streamed || reads < 2 {
@@ -280,16 +280,16 @@ func (t *turn) held(c vae.Clip, reads int) (done func(), err error) {
 	return func() { t.api.disk.give(t.client, n) }, nil
 }
 
-// output is what a job writes its frames to.
+// output receives the frames of a job.
 type output struct {
-	floats bool // in place of bytes
+	floats bool // frames are floats, not bytes
 	frame  func(floats []float32, rgba []byte) error
 	close  func() error
 	abort  func() // does nothing after close
 }
 
-// output begins a job's. What it may take of the disk is known, or guessed not to
-// be more than half of its pixels' bytes.
+// output opens a job's output. It reserves the output's size, or, where that is unknown,
+// half of its pixels' bytes as an upper estimate.
 func (a *API) output(j *work, f media.Format) (*output, error) {
 	values := int64(f.Frames) * int64(f.Height) * int64(f.Width) * int64(f.Channels)
 	need := values + int64(f.Frames)*6 + 1<<10 // y4m, u8
@@ -342,7 +342,7 @@ func (j *work) rawOutput(f media.Format) (*output, error) {
 	return o, nil
 }
 
-// videoOutput writes one of media's formats.
+// videoOutput writes one of package media's formats.
 func (j *work) videoOutput(f media.Format) (*output, error) {
 	options, closed := media.CreateOptions{PixelFormat: j.ask.pixels, Warn: j.warn}, func() error { return nil }
 	if j.ask.output == "y4m" {
@@ -354,7 +354,7 @@ func (j *work) videoOutput(f media.Format) (*output, error) {
 	}
 	sink, err := media.CreateWith(j.ctx, j.output(), f, options)
 	if err != nil {
-		_ = closed() // err is the one to tell
+		_ = closed() // err is the error to report
 		return nil, err
 	}
 	o := &output{floats: sink.NeedsFloat()}
@@ -377,7 +377,7 @@ func (j *work) videoOutput(f media.Format) (*output, error) {
 	return o, nil
 }
 
-// growing is a file that is read while it is written.
+// growing is a file that clients read while it is written.
 type growing struct {
 	*os.File
 	j *work

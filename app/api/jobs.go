@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// newJob answers POST /v1/jobs: the input is the body, or comes in parts where the
-// query tells its size.
+// newJob answers POST /v1/jobs. The input is the body or, if the query gives its size,
+// comes in parts.
 func (a *API) newJob(w http.ResponseWriter, r *http.Request, client string) error {
 	ask, err := a.jobRequest(r.URL.RawQuery)
 	if err != nil {
@@ -53,11 +53,11 @@ func (a *API) newJob(w http.ResponseWriter, r *http.Request, client string) erro
 	return a.tellJob(w, http.StatusCreated, j)
 }
 
-// rest has a job in parts give up its place unless more comes soon: who sends it may
-// have gone. Callers hold upload, or are alone with the job.
+// rest makes a job in parts give up its place unless another part arrives soon: its
+// sender may have gone. Callers hold upload, or no other goroutine has the job yet.
 func (a *API) rest(j *work) { j.resting = time.AfterFunc(a.o.Stall, j.leave) }
 
-// wake has a job keep its place, or take one again, while a part comes. Callers hold
+// wake makes a job keep its place, or take one again, while a part arrives. Callers hold
 // upload.
 func (a *API) wake(j *work) (err error) {
 	if j.resting != nil && j.resting.Stop() {
@@ -70,7 +70,7 @@ func (a *API) wake(j *work) (err error) {
 	return err
 }
 
-// drop forgets a job that did not come to be.
+// drop removes a job that could not be created.
 func (a *API) drop(j *work) {
 	j.stop()
 	j.leave()
@@ -92,11 +92,11 @@ func (a *API) getJob(w http.ResponseWriter, r *http.Request, _ string) error {
 	return a.tellJob(w, http.StatusOK, j)
 }
 
-// ranges are how a part says which it is.
+// ranges matches the Content-Range header of a part.
 var ranges = regexp.MustCompile(`^bytes (\d{1,18})-(\d{1,18})/(\d{1,18})$`)
 
-// putInput answers PATCH /v1/jobs/{id}/input: the part of the input that follows
-// what was received.
+// putInput answers PATCH /v1/jobs/{id}/input: the part of the input that follows what was
+// received.
 func (a *API) putInput(w http.ResponseWriter, r *http.Request, _ string) error {
 	j, err := a.jobs.find(r.PathValue("id"))
 	if err != nil {
@@ -108,7 +108,7 @@ func (a *API) putInput(w http.ResponseWriter, r *http.Request, _ string) error {
 	}
 	var n [3]int64
 	for i := range n {
-		n[i], _ = strconv.ParseInt(m[i+1], 10, 64) // which are few digits
+		n[i], _ = strconv.ParseInt(m[i+1], 10, 64) // at most 18 digits, so it does not overflow
 	}
 	first, length, size := n[0], n[1]-n[0]+1, n[2]
 	if !j.upload.TryLock() {
@@ -138,13 +138,13 @@ func (a *API) putInput(w http.ResponseWriter, r *http.Request, _ string) error {
 	return a.tellJob(w, http.StatusOK, j)
 }
 
-// conflict refuses what a job's state has no use for.
+// conflict refuses a request that the job's state does not allow.
 func conflict(format string, args ...any) error {
 	return &problem{status: http.StatusConflict, code: "conflict", err: fmt.Errorf(format, args...)}
 }
 
-// part receives bytes of a job's input; with the last it is queued. What came of a
-// part that breaks off is kept.
+// part receives bytes of a job's input and queues the job after the last. If a part
+// breaks off, the bytes before stay.
 func (a *API) part(w http.ResponseWriter, r *http.Request, j *work, first, length int64) error {
 	if length > a.o.Body {
 		return tooLarge("a body of %d bytes, expected at most %d: send it in parts", length, a.o.Body)
@@ -163,7 +163,7 @@ func (a *API) part(w http.ResponseWriter, r *http.Request, j *work, first, lengt
 	if err == io.ErrUnexpectedEOF { // a body that ends early has too few bytes, in chunks too
 		err = nil
 	}
-	if ended() && err == nil { // else the server would wait for the rest before it answers
+	if ended() && err == nil { // otherwise the server would wait for the rest before it answers
 		body.done()
 	}
 	if cerr := f.Close(); err == nil {
@@ -186,7 +186,7 @@ func (a *API) part(w http.ResponseWriter, r *http.Request, j *work, first, lengt
 	return a.queue(j)
 }
 
-// arriving writes what comes of a job's input, and reserves room for it as it comes.
+// arriving writes the bytes of a job's input and reserves disk space as they arrive.
 type arriving struct {
 	j             *work
 	f             *os.File
@@ -206,8 +206,8 @@ func (w *arriving) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// cancelJob answers DELETE /v1/jobs/{id}: a job that is not over ends, and one that
-// is is forgotten.
+// cancelJob answers DELETE /v1/jobs/{id}: it cancels an unfinished job and forgets a
+// finished one.
 func (a *API) cancelJob(w http.ResponseWriter, r *http.Request, _ string) error {
 	j, err := a.jobs.find(r.PathValue("id"))
 	if err != nil {
@@ -227,7 +227,7 @@ func (a *API) cancelJob(w http.ResponseWriter, r *http.Request, _ string) error 
 		return nil
 	}
 	j.stop()
-	if !received { // else it ends by itself
+	if !received { // otherwise the job's goroutine ends it
 		j.upload.Lock()
 		defer j.upload.Unlock()
 		j.end(a, errors.New("cancelled"))
@@ -235,8 +235,8 @@ func (a *API) cancelJob(w http.ResponseWriter, r *http.Request, _ string) error 
 	return a.tellJob(w, http.StatusOK, j)
 }
 
-// events answers GET /v1/jobs/{id}/events: the state whenever it is another, as
-// server-sent events, until the job is over.
+// events answers GET /v1/jobs/{id}/events with server-sent events: the state after every
+// change, until the job has ended.
 func (a *API) events(w http.ResponseWriter, r *http.Request, _ string) error {
 	j, err := a.jobs.find(r.PathValue("id"))
 	if err != nil {
@@ -244,7 +244,7 @@ func (a *API) events(w http.ResponseWriter, r *http.Request, _ string) error {
 	}
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")
-	h.Set("X-Accel-Buffering", "no") // of nginx
+	h.Set("X-Accel-Buffering", "no") // for nginx
 	c := http.NewResponseController(w)
 	beat := time.NewTicker(15 * time.Second)
 	defer beat.Stop()
@@ -256,7 +256,7 @@ func (a *API) events(w http.ResponseWriter, r *http.Request, _ string) error {
 		}
 		_ = c.SetWriteDeadline(time.Now().Add(a.o.Stall))
 		if _, err := fmt.Fprintf(w, "event: %s\ndata: %s\n\n", s.State, text); err != nil || s.over() {
-			return nil // who has gone is not told
+			return nil // the client has gone
 		}
 		if c.Flush() != nil {
 			return nil
@@ -275,7 +275,7 @@ func (a *API) events(w http.ResponseWriter, r *http.Request, _ string) error {
 				return nil
 			}
 		}
-		select { // no more than ten a second
+		select { // at most ten a second
 		case <-time.After(100 * time.Millisecond):
 		case <-r.Context().Done():
 			return nil
@@ -283,8 +283,8 @@ func (a *API) events(w http.ResponseWriter, r *http.Request, _ string) error {
 	}
 }
 
-// content answers GET /v1/jobs/{id}/content: what the job made, by range once it is
-// done; what streams is given out while it is made.
+// content answers GET /v1/jobs/{id}/content with the job's output: by range once the job
+// is done, and for formats that stream while it runs.
 func (a *API) content(w http.ResponseWriter, r *http.Request, _ string) error {
 	j, err := a.jobs.find(r.PathValue("id"))
 	if err != nil {
@@ -302,7 +302,7 @@ func (a *API) content(w http.ResponseWriter, r *http.Request, _ string) error {
 	return a.follow(w, r, j)
 }
 
-// headers are those of content.
+// headers sets the headers of content.
 func (s state) headers(h http.Header) {
 	kind := types[s.Output]
 	if kind == "" {
@@ -317,7 +317,7 @@ func (s state) headers(h http.Header) {
 	}
 }
 
-// giveOut answers with what is done.
+// giveOut answers with a finished output.
 func (a *API) giveOut(w http.ResponseWriter, r *http.Request, j *work, s state) error {
 	f, err := os.Open(j.output())
 	if err != nil {
@@ -331,11 +331,11 @@ func (a *API) giveOut(w http.ResponseWriter, r *http.Request, j *work, s state) 
 	return nil
 }
 
-// follow answers with what is being made, as it grows. Where the job fails the
-// connection breaks off, since an answer that has begun can't be taken back.
+// follow answers with an output as it grows. If the job fails, the connection breaks off,
+// because an answer that has begun cannot be withdrawn.
 func (a *API) follow(w http.ResponseWriter, r *http.Request, j *work) error {
 	s, changed := j.now()
-	for ; s.Bytes == 0 && !s.over(); s, changed = j.now() { // until there is a beginning
+	for ; s.Bytes == 0 && !s.over(); s, changed = j.now() { // until the output has begun
 		if err := a.await(r, changed); err != nil {
 			return err
 		}
@@ -359,7 +359,7 @@ func (a *API) follow(w http.ResponseWriter, r *http.Request, j *work) error {
 			_ = c.SetWriteDeadline(a.patience(part))
 			n, err := io.Copy(w, io.NewSectionReader(f, at, part))
 			if at += n; err != nil || c.Flush() != nil {
-				return nil // who has gone is not told
+				return nil // the client has gone
 			}
 		}
 		if s.State == stateDone {
@@ -371,7 +371,7 @@ func (a *API) follow(w http.ResponseWriter, r *http.Request, j *work) error {
 	}
 }
 
-// await waits until a state is another.
+// await waits for the state to change.
 func (a *API) await(r *http.Request, changed <-chan struct{}) error {
 	select {
 	case <-changed:

@@ -30,7 +30,7 @@ import (
 	"tessera/media"
 )
 
-// job asks and reads a job's state.
+// jobOf sends a request and reads a job's state.
 func jobOf(t *testing.T, method, address string, body []byte) (state, int) {
 	t.Helper()
 	r, text := ask(t, method, address, "", body)
@@ -49,7 +49,7 @@ func ended(t *testing.T, url, id string) (s state) {
 	return s
 }
 
-// latentFile is a latent as a file.
+// latentFile returns a latent's file.
 func latentFile(t *testing.T, frames, h, w int) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -58,8 +58,8 @@ func latentFile(t *testing.T, frames, h, w int) []byte {
 	return b.Bytes()
 }
 
-// A job's frames are those of the same request without a job; its latent decodes
-// to what a round trip decodes to.
+// A job's frames equal those of the same request without a job; its latent decodes to
+// what a round trip decodes to.
 func TestJobs(t *testing.T) {
 	h := device(t)
 	_, url := start(t, h, Options{})
@@ -125,7 +125,8 @@ func TestJobs(t *testing.T) {
 	assert.Equal(t, http.StatusNotFound, r.StatusCode)
 }
 
-// Pictures of 16 bits and of linear light, made and taken, and what they can't be.
+// Pictures of 16 bits and of linear light as outputs and inputs, and their impossible
+// combinations.
 func TestDeepJobs(t *testing.T) {
 	_, url := start(t, device(t), Options{})
 	shape := params([]int{1, 16, 1, 2, 3}, map[string]string{"dtype": "float32"})
@@ -180,7 +181,8 @@ func TestDeepJobs(t *testing.T) {
 	}
 }
 
-// What streams is given out while it is made, its progress too; DELETE ends it.
+// A streaming format can be read while it is written, and so can its progress; DELETE
+// ends the job.
 func TestJobsWhileTheyRun(t *testing.T) {
 	h := device(t)
 	_, url := start(t, h, Options{})
@@ -225,8 +227,8 @@ func TestJobsWhileTheyRun(t *testing.T) {
 	assert.Equal(t, stateCancelled, ended(t, url, j.ID).State)
 }
 
-// An input may come in parts; one that breaks off goes on where it did, also after
-// a restart.
+// An input may come in parts. After an interruption, or a restart, it continues where it
+// ended.
 func TestParts(t *testing.T) {
 	folder := t.TempDir()
 	o := Options{Folder: folder, Models: []Model{{"seedvr2", seedvr2, settingsF32}}}
@@ -285,8 +287,9 @@ func TestParts(t *testing.T) {
 	require.NoError(t, a.Forget(h.dev))
 }
 
-// Who begins an upload and sends no more loses the place and not the job: with the next
-// part it has one again, if there is one. An upload has its time from its last byte on.
+// A client that starts an upload and stops sending loses its place, but not the job: the
+// next part takes a place again if there is one. The time of an upload counts from its
+// last byte.
 func TestUploadsRest(t *testing.T) {
 	a, url := start(t, &alone{}, Options{Places: 4, Stall: 50 * time.Millisecond, Allow: byName, Models: []Model{{"seedvr2", seedvr2, settingsF32}}})
 	ids := []string{}
@@ -373,8 +376,8 @@ func TestCancelHangingPart(t *testing.T) {
 	assert.Zero(t, a.places.count())
 }
 
-// A job that is cancelled and deleted before it has ended leaves nothing, and no line in
-// the log.
+// A job that is cancelled and deleted before it has ended leaves neither files nor a line
+// in the log.
 func TestDeleteBeforeEnd(t *testing.T) {
 	h := device(t)
 	a, url := start(t, h, Options{})
@@ -395,8 +398,8 @@ func TestDeleteBeforeEnd(t *testing.T) {
 	assert.Empty(t, said)
 }
 
-// After a restart jobs that were done are there, and those that were not say so;
-// two servers don't share a folder.
+// After a restart, finished jobs are available and unfinished ones are interrupted; two
+// servers cannot share a folder.
 func TestRestart(t *testing.T) {
 	folder := t.TempDir()
 	o := Options{Folder: folder, Models: []Model{{"seedvr2", seedvr2, settingsF32}}, Log: func(line string) { t.Log(line) }}
@@ -415,7 +418,7 @@ func TestRestart(t *testing.T) {
 		now, _ := jobOf(t, "GET", s.URL+"/v1/jobs/"+running.ID, nil)
 		return now.Bytes > 0
 	}, time.Minute, 10*time.Millisecond)
-	killed := filepath.Join(t.TempDir(), "killed") // as it lies there at this moment
+	killed := filepath.Join(t.TempDir(), "killed") // a copy of the folder at this moment
 	require.NoError(t, os.CopyFS(killed, os.DirFS(folder)))
 	s.Close()
 	require.NoError(t, a.Close())
@@ -439,8 +442,8 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// Results go when their time is over, and before that where the disk is full: the
-// earliest first.
+// Results are removed when they expire, and earlier if the disk is full, the oldest
+// first.
 func TestKeeping(t *testing.T) {
 	h := device(t)
 	a, url := start(t, h, Options{Disk: 8 << 10, Models: []Model{{"seedvr2", seedvr2, settingsF32}}})
@@ -471,7 +474,7 @@ func TestKeeping(t *testing.T) {
 	assert.Empty(t, entries)
 }
 
-// done keeps a job of a client's that has made so many bytes.
+// done adds a finished job of a client with the given bytes.
 func done(t *testing.T, a *API, client string, bytes int64) *work {
 	t.Helper()
 	id := newID()
@@ -481,8 +484,8 @@ func done(t *testing.T, a *API, client string, bytes int64) *work {
 	return j
 }
 
-// A client's job makes room by that client's own results alone, and only where that is
-// enough; what it says that it will send takes no room before it comes.
+// A client's job makes room by removing that client's results only, and only if this
+// frees enough. An announced size takes no room before its bytes arrive.
 func TestRoomIsTheOwners(t *testing.T) {
 	a, url := start(t, &alone{}, Options{Disk: 8 << 10, Allow: byName, Models: []Model{{"seedvr2", seedvr2, settingsF32}}})
 	theirs := done(t, a, "a", 2<<10)
@@ -519,7 +522,7 @@ func TestRoomIsTheOwners(t *testing.T) {
 	assert.True(t, kept(second), "the next, which need not go")
 }
 
-// Of jobs at once no more are kept than there may be.
+// The number of concurrent jobs stays within its limit.
 func TestJobsAreBounded(t *testing.T) {
 	a, _ := start(t, &alone{}, Options{Models: []Model{{"seedvr2", seedvr2, settingsF32}}})
 	for range maxJobs - 2 {
@@ -539,7 +542,7 @@ func TestJobsAreBounded(t *testing.T) {
 	clear(a.jobs.jobs)
 }
 
-// A job whose record can't be read is kept aside.
+// A job with an unreadable record is moved aside.
 func TestUnreadableJobIsKept(t *testing.T) {
 	id := newID()
 	for _, record := range []string{
@@ -561,7 +564,7 @@ func TestUnreadableJobIsKept(t *testing.T) {
 	}
 }
 
-// A job that a start has no room for is there again at the next that has.
+// A job without room at one start returns at the next start with room.
 func TestJobWithoutRoomIsLeft(t *testing.T) {
 	folder, id := t.TempDir(), newID()
 	require.NoError(t, os.Mkdir(filepath.Join(folder, id), 0o700))
@@ -591,7 +594,7 @@ func TestJobWithoutRoomIsLeft(t *testing.T) {
 	}
 }
 
-// Jobs that can't be are refused before anything is received.
+// Impossible jobs are refused before any input is received.
 func TestMalformedJobs(t *testing.T) {
 	_, url := start(t, &alone{}, Options{Disk: 1 << 20, Models: []Model{{"seedvr2", seedvr2, settingsF32}}})
 	for name, c := range map[string]struct {

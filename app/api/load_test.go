@@ -23,9 +23,9 @@ import (
 	"tessera/tests/synthetic"
 )
 
-// Two hundred clients at once get their own frames, none lost and none wrong, of two
-// models; who is told to come again does. Memory stays as it was, and nothing is
-// left.
+// Two hundred concurrent clients of two models each get their frames, without a loss or
+// error; a client that receives 503 tries again. Memory stays constant, and no files
+// remain.
 func TestManyClients(t *testing.T) {
 	const clients, kinds = 200, 20 // of latents
 	h := device(t)
@@ -60,7 +60,7 @@ func TestManyClients(t *testing.T) {
 		data, err := io.ReadAll(answer.Body)
 		return answer.StatusCode, answer.Header.Get("Retry-After"), data, err
 	}
-	want := map[int][]byte{} // one after the other
+	want := map[int][]byte{} // one after another
 	for i := range kinds {
 		status, _, data, err := get(http.DefaultClient, i)
 		require.NoError(t, err)
@@ -87,7 +87,7 @@ func TestManyClients(t *testing.T) {
 				if status == http.StatusTooManyRequests && err == nil {
 					again.Add(1)
 					assert.NotEmpty(t, wait)
-					time.Sleep(time.Duration(200+rand.IntN(200)) * time.Millisecond) // less than asked for, which makes it harder
+					time.Sleep(time.Duration(200+rand.IntN(200)) * time.Millisecond) // less than requested, which makes it harder
 					continue
 				}
 				if assert.NoError(t, err) && assert.Equal(t, 200, status, string(data)) {
@@ -109,8 +109,8 @@ func TestManyClients(t *testing.T) {
 	require.NoError(t, a.Forget(h.dev))
 }
 
-// A thousand malformed requests are refused, and nothing of them stays: raw lines,
-// and well-formed ones that ask for nonsense.
+// A thousand malformed requests are refused and leave nothing: raw lines, and well-formed
+// requests for nonsense.
 func TestThousandMalformed(t *testing.T) {
 	a, err := New(&alone{}, Options{Stall: time.Second, Models: []Model{{"seedvr2", seedvr2, settingsF32}}})
 	require.NoError(t, err)
@@ -136,7 +136,7 @@ func TestThousandMalformed(t *testing.T) {
 		answer, err := io.ReadAll(conn)
 		conn.Close()
 		require.NoError(t, err, "no end of the answer to %q of %s", heads[i%len(heads)], junk)
-		if len(answer) > 0 { // else it was half closed before it was read
+		if len(answer) > 0 { // otherwise it was half closed before it was read
 			assert.Regexp(t, `^HTTP/1.[01] (30|4)`, string(answer))
 		}
 	}
@@ -151,8 +151,8 @@ func TestThousandMalformed(t *testing.T) {
 	require.NoError(t, a.Close())
 }
 
-// Who reads slowly has the answer, not the device: others are answered meanwhile;
-// after its time it is hung up on.
+// A slow reader delays only its answer, not the device: others are answered meanwhile.
+// After its time the connection is closed.
 func TestSlowReader(t *testing.T) {
 	h := device(t)
 	a, err := New(h, Options{Stall: 3 * time.Second, Rate: 64 << 20, Models: []Model{{"wan", wan(t, synthetic.WanConfig{}), settingsF32}}})
@@ -167,7 +167,7 @@ func TestSlowReader(t *testing.T) {
 		r, text := ask(t, "POST", s.URL+small, "", make([]byte, 64))
 		require.Equal(t, 200, r.StatusCode, string(text))
 	}
-	other() // what is compiled is
+	other() // so that shaders are compiled
 	conn, err := net.Dial("tcp", strings.TrimPrefix(s.URL, "http://"))
 	require.NoError(t, err)
 	defer conn.Close()

@@ -35,7 +35,7 @@ func twoTracks(t *testing.T) []byte {
 }
 
 // A job reads the video track that players show and notes the choice, or reads the
-// track asked for.
+// requested track.
 func TestJobTracks(t *testing.T) {
 	clip := twoTracks(t)
 	_, url := start(t, device(t), Options{Models: []Model{{"seedvr2", seedvr2, settingsF32}}})
@@ -92,7 +92,7 @@ func TestRemotePictureIsWarnedOf(t *testing.T) {
 	}
 }
 
-// A checkpoint that is sent as a latent is told as one, in two lines.
+// A checkpoint sent as a latent is identified, in two lines.
 func TestModelAsLatent(t *testing.T) {
 	model, err := os.ReadFile(seedvr2)
 	require.NoError(t, err)

@@ -10,7 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// metrics are what Prometheus is told.
+// metrics are the Prometheus metrics.
 type metrics struct {
 	registry *prometheus.Registry
 	handler  http.Handler
@@ -21,7 +21,7 @@ type metrics struct {
 }
 
 func newMetrics(a *API) *metrics {
-	long := prometheus.ExponentialBuckets(0.01, 4, 10) // to 44 minutes
+	long := prometheus.ExponentialBuckets(0.01, 4, 10) // up to 44 minutes
 	m := &metrics{
 		registry: prometheus.NewRegistry(),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -53,7 +53,7 @@ func newMetrics(a *API) *metrics {
 	return m
 }
 
-// jobsCollector tells how many jobs are in each state.
+// jobsCollector reports how many jobs are in each state.
 type jobsCollector struct{ *API }
 
 var jobsDesc = prometheus.NewDesc("tessera_jobs", "Jobs that are known, by state.", []string{"state"}, nil)
@@ -67,13 +67,13 @@ func (c jobsCollector) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// counted notes the status of an answer.
+// counted records the status of an answer.
 type counted struct {
 	http.ResponseWriter
 	status int
 }
 
-// WriteHeader notes the first.
+// WriteHeader records the first status.
 func (c *counted) WriteHeader(status int) {
 	if c.status == 0 {
 		c.status = status
@@ -81,17 +81,17 @@ func (c *counted) WriteHeader(status int) {
 	c.ResponseWriter.WriteHeader(status)
 }
 
-// Unwrap is for http.ResponseController.
+// Unwrap lets http.ResponseController reach the writer below.
 func (c *counted) Unwrap() http.ResponseWriter { return c.ResponseWriter }
 
-// count has a request counted when it ends.
+// count counts a request when it ends.
 func (m *metrics) count(endpoint string, w http.ResponseWriter) (noted *counted, end func()) {
 	begun := time.Now()
 	noted = &counted{ResponseWriter: w}
 	return noted, func() {
 		status := noted.status
 		if status == 0 {
-			status = http.StatusOK // or who asked has gone
+			status = http.StatusOK // or the client has gone
 		}
 		m.requests.WithLabelValues(endpoint, strconv.Itoa(status)).Inc()
 		m.seconds.WithLabelValues(endpoint).Observe(time.Since(begun).Seconds())

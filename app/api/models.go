@@ -13,26 +13,27 @@ import (
 	"tessera/vae"
 )
 
-// model is one that is served. What is on the device is of who has the turn.
+// model is a model that is served. The client with the turn uses its weights on the
+// device.
 type model struct {
 	name     string
 	path     string
 	settings vae.Settings
 	config   vae.Config
 
-	open    *vae.Model  // on dev; nil before it was wanted
-	dev     *gpu.Device // that it was opened on
-	weights int64       // of it on the device, in bytes
+	open    *vae.Model  // on dev; nil before its first use
+	dev     *gpu.Device // the device of open
+	weights int64       // its bytes on the device
 	used    time.Time
 }
 
-// models are all that are served.
+// models are all models that are served.
 type models struct {
 	all    []*model
-	budget int64 // on the device; 0 is the engine's
+	budget int64 // on the device; 0 is the engine's default
 
 	mu     sync.Mutex
-	loaded int // that have weights on the device
+	loaded int // number of models with weights on the device
 }
 
 // newModels reads the checkpoints' headers.
@@ -64,7 +65,7 @@ func configOf(m Model) (vae.Config, error) {
 	return config, config.IdentifyFile(m.Path)
 }
 
-// find is the model of a name, the only one for none.
+// find returns the model of a name; "" finds the only one.
 func (s *models) find(name string) (*model, error) {
 	for _, m := range s.all {
 		if m.name == name || name == "" && len(s.all) == 1 {
@@ -85,7 +86,7 @@ func (s *models) find(name string) (*model, error) {
 	return nil, &problem{status: http.StatusNotFound, code: "no_model", err: errors.New(text)}
 }
 
-// on is a model on a device, during a turn.
+// on opens the model on a device, during a turn.
 func (s *models) on(dev *gpu.Device, m *model) (*vae.Model, error) {
 	m.used = time.Now()
 	if m.open != nil && m.dev == dev {
@@ -99,8 +100,8 @@ func (s *models) on(dev *gpu.Device, m *model) (*vae.Model, error) {
 	return opened, nil
 }
 
-// room puts away the models that were not used for the longest, until the device
-// has the memory for a plan of m, during a turn.
+// room unloads the least recently used models until the device has the memory for a plan
+// of m, during a turn.
 func (s *models) room(dev *gpu.Device, m *model, p *vae.Plan) {
 	budget := s.budget
 	if budget == 0 {
@@ -127,7 +128,7 @@ func (m *model) unload() {
 	m.weights = 0
 }
 
-// putAway takes all of them off the device, during a turn.
+// putAway unloads all models from the device, during a turn.
 func (s *models) putAway(dev *gpu.Device) {
 	for _, m := range s.all {
 		if m.dev == dev && m.weights > 0 {
@@ -137,7 +138,7 @@ func (s *models) putAway(dev *gpu.Device) {
 	s.count(dev)
 }
 
-// forget closes those on a device that is going to be closed, during a turn.
+// forget closes the models on a device that is about to be closed, during a turn.
 func (s *models) forget(dev *gpu.Device) error {
 	var err error
 	for _, m := range s.all {
@@ -150,7 +151,7 @@ func (s *models) forget(dev *gpu.Device) error {
 	return err
 }
 
-// count notes how many are on the device.
+// count updates loaded.
 func (s *models) count(dev *gpu.Device) {
 	n := 0
 	for _, m := range s.all {
@@ -163,7 +164,7 @@ func (s *models) count(dev *gpu.Device) {
 	s.loaded = n
 }
 
-// Loaded is how many models have weights on the device.
+// Loaded returns how many models have weights on the device.
 func (a *API) Loaded() int {
 	a.models.mu.Lock()
 	defer a.models.mu.Unlock()

@@ -14,8 +14,8 @@ import (
 	"tessera/vae"
 )
 
-// Models are loaded when they are asked for, and stay; where memory is short the one
-// that was not used for the longest goes, and comes again.
+// Models are loaded on first use, and stay. If memory is short, the least recently used
+// one is unloaded, and loaded again later.
 func TestModelsComeAndGo(t *testing.T) {
 	h := device(t)
 	models := []Model{{"a", wan(t, synthetic.WanConfig{}), settingsF32}, {"b", wan(t, synthetic.WanConfig{}), settingsF32}, {"c", wan(t, synthetic.WanConfig{}), settingsF32}}
@@ -50,7 +50,7 @@ func TestModelsComeAndGo(t *testing.T) {
 	}
 }
 
-// Where there are several models, a request names one.
+// With several models, a request must name one.
 func TestUnnamedModel(t *testing.T) {
 	w := wan(t, synthetic.WanConfig{})
 	models := []Model{{"a", w, settingsF32}, {"b", w, settingsF32}}

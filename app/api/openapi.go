@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// openAPI is what /openapi.json answers. A test holds it to the handlers.
+// openAPI is the document at /openapi.json. A test compares it with the handlers.
 //
 //go:embed openapi.json
 var openAPI []byte
@@ -16,6 +16,6 @@ func (a *API) tellOpenAPI(w http.ResponseWriter, _ *http.Request, _ string) erro
 	h := w.Header()
 	h.Set("Content-Type", "application/json")
 	h.Set("Content-Length", strconv.Itoa(len(openAPI)))
-	_, _ = w.Write(openAPI) // who has gone is not told
+	_, _ = w.Write(openAPI) // the client may have gone
 	return nil
 }

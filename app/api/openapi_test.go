@@ -30,7 +30,7 @@ type operation struct {
 	Security   []map[string]string `json:"security"`
 }
 
-// document is /openapi.json: paths, methods and what they are.
+// document returns /openapi.json: paths, methods and operations.
 func document(t testing.TB) map[string]map[string]operation {
 	t.Helper()
 	var d struct {
@@ -52,8 +52,8 @@ func document(t testing.TB) map[string]map[string]operation {
 	return all
 }
 
-// The document has the endpoints that there are, what each can be asked, with the
-// words that are taken, and which of them need no token.
+// The document lists all endpoints, their parameters with the allowed texts, and which of
+// them need no token.
 func TestOpenAPI(t *testing.T) {
 	a, url := start(t, &alone{}, Options{Models: []Model{{"seedvr2", seedvr2, settingsF32}}})
 	d := document(t)
@@ -103,14 +103,14 @@ func TestOpenAPI(t *testing.T) {
 			}
 			assert.Equal(t, p.Schema.Enum, words(q+"&"+p.Name+"=nothing"), "%s of %s", p.Name, path)
 		}
-		if path == "/v1/jobs" { // asked for where there is a shape
+		if path == "/v1/jobs" { // requested if there is a shape
 			names = append(names, "dtype")
 		}
 		assert.ElementsMatch(t, names, said, path)
 	}
 }
 
-// What is told of a job is what the document says.
+// A job's fields are those of the document.
 func TestOpenAPIJob(t *testing.T) {
 	var d struct {
 		Components struct {
@@ -129,8 +129,8 @@ type schema struct {
 	Properties map[string]schema `json:"properties"`
 }
 
-// fields compares a struct's with a schema, those of its structs too, and returns what is
-// always there.
+// fields compares a struct, including its structs, with a schema, and returns the fields
+// that are always present.
 func (s schema) fields(t *testing.T, name string, of reflect.Type) (always []string) {
 	t.Helper()
 	var all []string
@@ -147,8 +147,8 @@ func (s schema) fields(t *testing.T, name string, of reflect.Type) (always []str
 	return always
 }
 
-// Each endpoint is in docs/reference/http.md, and below a pattern that the program's server hands
-// to the API.
+// Each endpoint is in docs/reference/http.md, and matches a pattern that the program's
+// server passes to the API.
 func TestEndpointsAreServed(t *testing.T) {
 	guide, err := os.ReadFile("../../docs/reference/http.md")
 	require.NoError(t, err)
@@ -163,7 +163,7 @@ func TestEndpointsAreServed(t *testing.T) {
 	}
 }
 
-// documented holds the statuses that were answered to those that the document has.
+// documented compares the answered statuses with the document's.
 func documented(t testing.TB, a *API) {
 	t.Helper()
 	d := document(t)

@@ -7,21 +7,21 @@ import (
 	"time"
 )
 
-// places bounds how many requests and jobs are worked on or wait.
+// places limits the requests and jobs that run or wait.
 type places struct {
 	mu    sync.Mutex
 	most  int
 	taken int
 	of    map[string]int // by client
-	usual time.Duration  // that one has the device
+	usual time.Duration  // how long a client usually has the device
 }
 
 func newPlaces(most int) places {
 	return places{most: most, of: map[string]int{}, usual: time.Second}
 }
 
-// enter takes a place for a client, until leave. One that has three quarters of
-// them gets no more: the rest is for others.
+// enter takes a place for a client until leave is called. A client with three quarters of
+// the places gets no more: the rest is for others.
 func (p *places) enter(client string) (leave func(), err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -50,14 +50,14 @@ func (p *places) left(client string) {
 	}
 }
 
-// took notes how long somebody had the device.
+// took records how long a client had the device.
 func (p *places) took(d time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.usual = (7*p.usual + d) / 8
 }
 
-// count is how many are taken.
+// count returns how many places are taken.
 func (p *places) count() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -19,7 +19,7 @@ import (
 	"tessera/gpu"
 )
 
-// busy is a host whose device nobody gets.
+// busy is a host whose device is never free.
 type busy struct{ waits chan string }
 
 func (h *busy) Turn(ctx context.Context, client string) (*gpu.Device, error) {
@@ -32,11 +32,11 @@ func (h *busy) Done(error) {}
 
 const small = "/v1/decode?shape=[1,16,1,1,1]&dtype=float32"
 
-// byName lets clients say who they are.
+// byName takes a client's name from its request.
 func byName(r *http.Request, _ bool) (string, int, string) { return r.Header.Get("From"), 0, "" }
 
-// Places are bounded, for all and for each; who finds none is told when to come
-// again, and who goes away leaves one.
+// Places are limited, in all and per client. A client without a place gets Retry-After,
+// and a client that disconnects frees its place.
 func TestPlaces(t *testing.T) {
 	h := &busy{make(chan string, 10)}
 	a, err := New(h, Options{Places: 4, Allow: byName, Models: []Model{{"seedvr2", seedvr2, settingsF32}}})
@@ -80,7 +80,7 @@ func TestPlaces(t *testing.T) {
 	require.Eventually(t, func() bool { return a.places.count() == 0 }, 10*time.Second, time.Millisecond, "places of who has gone")
 }
 
-// Who sends slowly, half closes or hangs up before the end holds nothing for long.
+// A client that sends slowly, half closes or disconnects early holds nothing for long.
 func TestSlowSenders(t *testing.T) {
 	before := runtime.NumGoroutine()
 	a, err := New(&alone{}, Options{Stall: 200 * time.Millisecond, Models: []Model{{"seedvr2", seedvr2, settingsF32}}})

@@ -13,11 +13,11 @@ import (
 	"tessera/vae"
 )
 
-// previewsOut are the formats that previews have; without one a clip's is the first, a
-// picture's is png.
+// previewsOut are the formats of previews. The default is the first for a clip and png
+// for a picture.
 var previewsOut = []string{"mp4", "webm", "y4m", "png", "u8"}
 
-// askPreview reads which model previews a decode, and how.
+// askPreview reads which model previews a decode, and in which format.
 func (j *jobRequest) askPreview(a *API, q *query) error {
 	name := q.text("preview")
 	j.previewOutput = q.one("preview_output", append([]string{""}, previewsOut...)...)
@@ -34,7 +34,7 @@ func (j *jobRequest) askPreview(a *API, q *query) error {
 		return err
 	}
 	of, err := j.model.config.As(j.want.As)
-	if err != nil || of.Assumed { // the latent may tell
+	if err != nil || of.Assumed { // the latent may name its model
 		return nil
 	}
 	if _, err := j.preview.config.StandInFor(of); err != nil {
@@ -43,7 +43,7 @@ func (j *jobRequest) askPreview(a *API, q *query) error {
 	return nil
 }
 
-// preview makes a job's preview, before the decode, and tells that it is there.
+// preview makes a job's preview before the decode, and announces it.
 func (t *turn) preview(j *work, d job.Decoding) error {
 	m := j.ask.preview
 	tiny, err := t.api.models.on(t.dev, m)
@@ -51,7 +51,7 @@ func (t *turn) preview(j *work, d job.Decoding) error {
 		return err
 	}
 	was := tiny.Config
-	defer func() { tiny.Config = was }() // for who asks for that model
+	defer func() { tiny.Config = was }() // for requests to that model
 	tiny.Config.Name(m.path)
 	if d, err = d.Preview(t.model.config, tiny); err != nil {
 		return err
@@ -81,7 +81,7 @@ func (t *turn) preview(j *work, d job.Decoding) error {
 	return j.set(false, func(s *state) { s.Preview = format })
 }
 
-// previewTo begins the preview's file. done ends it, or after an error removes it.
+// previewTo opens the preview's file. done completes it, or removes it after an error.
 func (j *work) previewTo(format string, f media.Format) (take func(rgba []byte) error, done func(err error) error, err error) {
 	path := filepath.Join(j.folder, "preview."+format)
 	if format != "u8" {
@@ -113,20 +113,20 @@ func (j *work) previewTo(format string, f media.Format) (take func(rgba []byte) 
 	}, func(err error) error { return errors.Join(err, file.Close()) }, nil
 }
 
-// previews are the files of a job's preview: one at most.
+// previews returns the job's preview files, at most one.
 func (j *work) previews() []string {
-	list, _ := filepath.Glob(filepath.Join(j.folder, "preview.*")) // a pattern that is one
+	list, _ := filepath.Glob(filepath.Join(j.folder, "preview.*")) // the pattern is valid
 	return list
 }
 
-// dropPreview removes the preview, whose place what is made takes.
+// dropPreview removes the preview; the output takes its disk space.
 func (j *work) dropPreview() {
 	for _, path := range j.previews() {
 		os.Remove(path)
 	}
 }
 
-// getPreview answers GET /v1/jobs/{id}/preview, as soon as there is one.
+// getPreview answers GET /v1/jobs/{id}/preview once the preview exists.
 func (a *API) getPreview(w http.ResponseWriter, r *http.Request, _ string) error {
 	j, err := a.jobs.find(r.PathValue("id"))
 	if err != nil {
@@ -145,7 +145,7 @@ func (a *API) getPreview(w http.ResponseWriter, r *http.Request, _ string) error
 		}
 	}
 	f, err := os.Open(filepath.Join(j.folder, "preview."+s.Preview))
-	if errors.Is(err, fs.ErrNotExist) { // it ended just now
+	if errors.Is(err, fs.ErrNotExist) { // the job ended just now
 		return conflict("the job is over: its preview is removed")
 	}
 	if err != nil {

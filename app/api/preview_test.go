@@ -16,7 +16,7 @@ import (
 	"tessera/tests/synthetic"
 )
 
-// withTiny answers for Wan 2.1, SeedVR2 and a tiny autoencoder of Wan 2.1.
+// withTiny serves Wan 2.1, SeedVR2 and a tiny autoencoder of Wan 2.1.
 func withTiny(t *testing.T, h *alone) (*API, string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "taew2_1.safetensors")
@@ -24,8 +24,8 @@ func withTiny(t *testing.T, h *alone) (*API, string) {
 	return start(t, h, Options{Models: []Model{{"wan", wan(t, synthetic.WanConfig{}), settingsF32}, {"seedvr2", seedvr2, settingsF32}, {"tiny", path, settingsF32}}})
 }
 
-// A job's preview is the tiny model's own decode, is there while the job runs, and changes
-// nothing of what the job makes.
+// A job's preview equals the tiny model's decode, exists while the job runs, and does not
+// change the job's output.
 func TestJobPreview(t *testing.T) {
 	h := device(t)
 	a, url := withTiny(t, h)
@@ -41,7 +41,7 @@ func TestJobPreview(t *testing.T) {
 	plain, want := content("&tile=32"), content("&model=tiny&tile=off")
 
 	for _, output := range []string{"u8", "y4m"} {
-		h.mu.Lock() // until the preview is asked for
+		h.mu.Lock() // until the preview is requested
 		j, status := jobOf(t, "POST", url+"/v1/jobs?output=u8&tile=32&preview=tiny&preview_output="+output, z)
 		require.Equal(t, http.StatusCreated, status, j.Error)
 		type answer struct {
@@ -106,8 +106,8 @@ func TestJobPreview(t *testing.T) {
 	assert.Contains(t, s.Error, "preview: preview.png: 9 frames don't fit into one PNG")
 }
 
-// A job's events name the preview before they tell of the decode's progress, and as long as
-// the decode runs.
+// A job's events name the preview before the decode's progress, and while the decode
+// runs.
 func TestPreviewBeforeFirstTile(t *testing.T) {
 	h := device(t)
 	_, url := withTiny(t, h)

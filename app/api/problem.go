@@ -18,24 +18,24 @@ import (
 	"tessera/temporary"
 )
 
-// problem is an error with the answer that tells it.
+// problem is an error with the HTTP answer that reports it.
 type problem struct {
 	status int
 	code   string
 	err    error
-	wait   time.Duration // after which to try again; 0: nothing is known
+	wait   time.Duration // when to try again; 0: unknown
 }
 
 func (p *problem) Error() string { return p.err.Error() }
 func (p *problem) Unwrap() error { return p.err }
 
-// bad is a request that can't be.
+// bad returns a problem for an invalid request.
 func bad(format string, args ...any) error {
 	return &problem{status: http.StatusBadRequest, code: "bad_request", err: fmt.Errorf(format, args...)}
 }
 
-// statuses are the answers to the kinds of errors that jobs end with; else it is
-// the server's fault.
+// statuses are the HTTP statuses for the kinds of errors that end jobs; others are server
+// errors.
 var statuses = map[string]int{
 	"bad_input": http.StatusBadRequest, "bad_option": http.StatusBadRequest, "flat": http.StatusBadRequest,
 	"wrong_model": http.StatusBadRequest, "packed_size": http.StatusBadRequest, "program_only": http.StatusBadRequest,
@@ -44,7 +44,7 @@ var statuses = map[string]int{
 	"cancelled": http.StatusServiceUnavailable,
 }
 
-// asProblem is the answer that tells an error.
+// asProblem finds the HTTP answer for an error.
 func asProblem(err error) *problem {
 	if p, ok := errors.AsType[*problem](err); ok {
 		return p
@@ -66,28 +66,28 @@ func asProblem(err error) *problem {
 	return p
 }
 
-// statusClosed is nginx's for a client that closed its connection too early.
+// statusClosed is nginx's status for a client that closed its connection too early.
 const statusClosed = 499
 
-// failure is how errors look.
+// failure is the JSON of an error.
 type failure struct {
 	Error string `json:"error"`
 	Code  string `json:"code"`
 }
 
-// failure of a problem, without the server's own paths.
+// failure formats a problem without the server's own paths.
 func (a *API) failure(p *problem) failure {
 	return failure{a.message(p.Error()), p.code}
 }
 
-// message is a text as it is told.
+// message removes the server's paths and package names from a text.
 func (a *API) message(text string) string {
 	return quote.Message(job.Plain(strings.NewReplacer(a.names()...).Replace(text)))
 }
 
-// fail tells an error to who asked, and what is the server's fault to its owner.
+// fail sends an error to the client, and logs server errors for the owner.
 func (a *API) fail(w http.ResponseWriter, err error) {
-	if errors.Is(err, context.Canceled) { // by who asked, who may still read on
+	if errors.Is(err, context.Canceled) { // the client cancelled, and may still read
 		err = &problem{status: statusClosed, code: "closed", err: errors.New("the connection was closed for sending while the request waited: keep it open until the response arrives")}
 	}
 	p := asProblem(err)
@@ -98,7 +98,7 @@ func (a *API) fail(w http.ResponseWriter, err error) {
 		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(p.wait.Seconds()))))
 	}
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(a.o.Stall))
-	_ = tell(w, p.status, a.failure(p)) // else they have gone
+	_ = tell(w, p.status, a.failure(p)) // otherwise the client has gone
 }
 
 // tell answers with JSON.
@@ -111,11 +111,11 @@ func tell(w http.ResponseWriter, status int, value any) error {
 	h.Set("Content-Type", "application/json")
 	h.Set("Content-Length", strconv.Itoa(len(text)+1))
 	w.WriteHeader(status)
-	_, _ = w.Write(append(text, '\n')) // who has gone is not told
+	_, _ = w.Write(append(text, '\n')) // the client may have gone
 	return nil
 }
 
-// newID is 128 random bits: who doesn't know a job's doesn't guess it.
+// newID returns 128 random bits, so job numbers cannot be guessed.
 func newID() string {
 	b := make([]byte, 16)
 	rand.Read(b) // never fails

@@ -16,12 +16,11 @@ import (
 	"tessera/vae"
 )
 
-// query reads what a request asks for behind the question mark. What is none of
-// it is refused by end, with the first thing that can't be. Python's True, False
-// and None are what they say.
+// query reads a request's query parameters. end refuses unknown parameters and reports
+// the first invalid value. It accepts Python's True, False and None.
 type query struct {
 	values url.Values
-	asked  map[string]bool // names that were looked for
+	asked  map[string]bool // names that were read
 	err    error
 }
 
@@ -40,7 +39,7 @@ func (q *query) refuse(err error) {
 	}
 }
 
-// end refuses what nobody asked for.
+// end refuses parameters that no reader asked for.
 func (q *query) end() error {
 	for _, name := range slices.Sorted(maps.Keys(q.values)) {
 		if !q.asked[name] {
@@ -50,7 +49,7 @@ func (q *query) end() error {
 	return q.err
 }
 
-// text is a value, "" for none.
+// text reads a text; missing is "".
 func (q *query) text(name string) string {
 	q.asked[name] = true
 	all := q.values[name]
@@ -63,7 +62,7 @@ func (q *query) text(name string) string {
 	return all[0]
 }
 
-// one is a value of those, the first for none.
+// one reads one of the listed values; missing is the first.
 func (q *query) one(name string, of ...string) string {
 	v := q.text(name)
 	if v == "" {
@@ -76,7 +75,7 @@ func (q *query) one(name string, of ...string) string {
 	return v
 }
 
-// yes is a truth, nil for none.
+// yes reads a boolean; missing is nil.
 func (q *query) yes(name string) *bool {
 	v := q.text(name)
 	if v == "" {
@@ -89,13 +88,13 @@ func (q *query) yes(name string) *bool {
 	return &b
 }
 
-// is is a truth that is false unless it is said.
+// is reads a boolean; missing is false.
 func (q *query) is(name string) bool {
 	v := q.yes(name)
 	return v != nil && *v
 }
 
-// float is a finite number, nil for none.
+// float reads a finite number; missing is nil.
 func (q *query) float(name string) *float64 {
 	v := q.text(name)
 	if v == "" {
@@ -108,7 +107,7 @@ func (q *query) float(name string) *float64 {
 	return &f
 }
 
-// whole is a number from 1 to most, 0 for none.
+// whole reads a number from 1 to most; missing is 0.
 func (q *query) whole(name string, most int) int {
 	v := q.text(name)
 	if v == "" {
@@ -122,11 +121,11 @@ func (q *query) whole(name string, most int) int {
 	return n
 }
 
-// maxRank bounds the dimensions of a tensor.
+// maxRank limits the dimensions of a tensor.
 const maxRank = 5
 
-// shape is a list of numbers from 1: several of that name, as Python's requests
-// sends a list, or one as JSON or with commas; nil for none.
+// shape reads a list of numbers from 1; missing is nil. The name may be repeated, as
+// Python's requests sends a list, or have one value, as JSON or separated by commas.
 func (q *query) shape(name string) []int {
 	q.asked[name] = true
 	all := q.values[name]
@@ -163,7 +162,7 @@ func (q *query) sides(name string, list []int) []int {
 	return list
 }
 
-// choices are what a job can be told besides, by the command line's names.
+// choices reads the other options of a job, by the command line's names.
 func (q *query) choices(o Options) job.Choices {
 	c := job.Choices{Budget: o.Budget, Host: o.Host}
 	for _, word := range job.Words() {
@@ -191,7 +190,7 @@ func (q *query) choices(o Options) job.Choices {
 	return c
 }
 
-// reading chooses how a latent lies in its file.
+// reading reads how a latent is laid out in its file.
 func (q *query) reading(c *job.Choices) {
 	c.Key = q.text("latent_key")
 	if v := q.text("layout"); v != "" {
@@ -207,7 +206,7 @@ func (q *query) reading(c *job.Choices) {
 	}
 }
 
-// draw chooses how a latent is made of its distribution.
+// draw reads how a latent is drawn from its distribution.
 func (q *query) draw(c *job.Choices) {
 	c.Sample, c.Moments = q.is("sample"), q.is("moments")
 	if c.Sample && c.Moments {
@@ -227,9 +226,9 @@ func (q *query) draw(c *job.Choices) {
 	c.Seed = seed
 }
 
-// scale chooses which numbers a latent holds by diffusers' words: do_scaling says a
-// pipeline's, and so do factors that are the model's; without a word they are the
-// VAE's own. Factors tell which model it is where that is assumed.
+// scale reads the scale of a latent's numbers in diffusers' terms. do_scaling means a
+// pipeline's scale, and so do factors equal to the model's; without either, the numbers
+// are the VAE's own. Factors identify the model where it is assumed.
 func (q *query) scale(want *job.Choices, c vae.Config) {
 	do, factor, shift := q.is("do_scaling"), q.float("scaling_factor"), q.float("shift_factor")
 	if want.Scale = latent.ScalePipeline; factor == nil && shift == nil {
@@ -260,7 +259,7 @@ func (q *query) scale(want *job.Choices, c vae.Config) {
 	}
 }
 
-// sameScale refuses scalars that are not a model's.
+// sameScale refuses factors that are not the model's.
 func sameScale(c vae.Config, factor, shift float64) error {
 	const close = 1e-4
 	near := func(a, b float64) bool { return math.Abs(a-b) <= close*math.Max(1, math.Abs(b)) }

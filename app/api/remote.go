@@ -20,7 +20,7 @@ import (
 	"tessera/vae"
 )
 
-// Forms of an answer.
+// Forms of an answer, diffusers' output types.
 const (
 	formTensor  = "pt"  // floats in [-1,1], [B,C,T,H,W]
 	formCodes   = "u8"  // pixels of 8 bits, [N,H,W,C]
@@ -29,7 +29,7 @@ const (
 	formVideo   = "mp4"
 )
 
-// decodeRequest is a remote_decode.
+// decodeRequest is a remote_decode request.
 type decodeRequest struct {
 	model  *model
 	shape  []int // of the body
@@ -41,7 +41,7 @@ type decodeRequest struct {
 	want   job.Choices
 }
 
-// decodeRequest reads the query and headers of a remote_decode.
+// decodeRequest reads the query and headers of a remote_decode request.
 func (a *API) decodeRequest(r *http.Request) (*decodeRequest, error) {
 	q := newQuery(r.URL.RawQuery)
 	d := &decodeRequest{shape: q.shape("shape"), dtype: q.dtype(half, brain, float)}
@@ -56,7 +56,7 @@ func (a *API) decodeRequest(r *http.Request) (*decodeRequest, error) {
 	}
 	q.scale(&d.want, d.model.config)
 	if s := d.shape; d.model.config.Packed && q.text("do_scaling") == "" && (len(s) == 3 || len(s) > 3 && s[1] == 4*d.model.config.Latent) {
-		d.want.Scale = latent.ScalePipeline // a packed latent is a pipeline's
+		d.want.Scale = latent.ScalePipeline // a packed latent has a pipeline's scale
 	}
 	if err := q.end(); err != nil {
 		return nil, err
@@ -64,8 +64,8 @@ func (a *API) decodeRequest(r *http.Request) (*decodeRequest, error) {
 	return d, nil
 }
 
-// form is what output_type asks for. A video model's "pil" is a tensor, which
-// remote_decode asks for by what it accepts.
+// form returns the answer's form for an output_type. A video model's "pil" is a tensor,
+// which remote_decode requests by its Accept header.
 func form(output string, partial bool, accept string) string {
 	switch {
 	case output == "pt" && partial:
@@ -80,7 +80,7 @@ func form(output string, partial bool, accept string) string {
 	return formPicture
 }
 
-// dtype is how the body's numbers are stored.
+// dtype reads how the body's numbers are stored.
 func (q *query) dtype(of ...dtype) dtype {
 	names := make([]string, len(of))
 	for i, d := range of {
@@ -94,9 +94,9 @@ func (q *query) dtype(of ...dtype) dtype {
 	return dtype(v)
 }
 
-// latent is what a body holds, without its numbers: a batch of clips of latents
-// [B,C,T,h,w], or [B,C*T,h,w] as ComfyUI's samplers leave SeedVR2's, of pictures'
-// [B,C,h,w], or of packed ones [B,h/2*w/2,C*4].
+// latent describes the latent in a body, without its numbers. The body holds a batch of
+// clips [B,C,T,h,w], or [B,C*T,h,w] as ComfyUI's samplers leave SeedVR2's, of pictures
+// [B,C,h,w], or of packed pictures [B,h/2*w/2,C*4].
 func (d *decodeRequest) latent() (z latent.Latent, err error) {
 	c, s := d.model.config, d.shape
 	switch {
@@ -124,7 +124,7 @@ func (d *decodeRequest) latent() (z latent.Latent, err error) {
 	return z, media.CheckLatentMemory(z)
 }
 
-// whole puts the data of a latent, which came in such a shape, where the latent has it.
+// whole reorders the data of a latent that came in the given shape.
 func whole(z latent.Latent, shape []int) latent.Latent {
 	switch {
 	case len(shape) == 3:
@@ -173,7 +173,7 @@ func (a *API) remoteDecode(w http.ResponseWriter, r *http.Request, client string
 			return err
 		}
 		z = whole(z, q.shape)
-		if d, err = job.Decode(q.model.config, z, "the tensor", q.want); err != nil { // which looks at the numbers
+		if d, err = job.Decode(q.model.config, z, "the tensor", q.want); err != nil { // also checks the numbers
 			return err
 		}
 		if out, err = t.answer(q, d); err != nil {
@@ -194,17 +194,17 @@ func (a *API) remoteDecode(w http.ResponseWriter, r *http.Request, client string
 	return a.send(w, out.header, out.spool)
 }
 
-// answer is a decode's, put together frame by frame.
+// answer is a decode's answer, assembled frame by frame.
 type answer struct {
 	header map[string]string
 	spool  *spool
-	bytes  bool // takes frames of 8 bits
+	bytes  bool // frames have 8 bits
 	take   func(clip int, f vae.Frame) error
 	end    func() error // after the last frame, before spool is read
-	abort  func()       // leaves nothing behind
+	abort  func()       // removes everything
 }
 
-// close gives back what the answer takes; there may be none.
+// close releases the answer's storage; o may be nil.
 func (o *answer) close() {
 	if o == nil {
 		return
@@ -215,7 +215,7 @@ func (o *answer) close() {
 	}
 }
 
-// fits refuses what the form of an answer can't hold.
+// fits refuses a clip that the answer's form cannot hold.
 func (q *decodeRequest) fits(d job.Decoding) error {
 	clips := d.Latent.Clips()
 	switch frames := clips * d.Clip.Frames; {
@@ -227,7 +227,7 @@ func (q *decodeRequest) fits(d job.Decoding) error {
 	return nil
 }
 
-// answer begins the answer to a decode.
+// answer opens the answer to a decode.
 func (t *turn) answer(q *decodeRequest, d job.Decoding) (*answer, error) {
 	switch q.form {
 	case formPicture:
@@ -238,7 +238,7 @@ func (t *turn) answer(q *decodeRequest, d job.Decoding) (*answer, error) {
 	return t.tensor(q, d)
 }
 
-// tensor is an answer of numbers.
+// tensor opens an answer of numbers.
 func (t *turn) tensor(q *decodeRequest, d job.Decoding) (*answer, error) {
 	f, clips := d.Clip, d.Latent.Clips()
 	store, shape := q.dtype, []int{clips, f.Channels, f.Frames, f.Height, f.Width}
@@ -270,23 +270,23 @@ func (t *turn) tensor(q *decodeRequest, d job.Decoding) (*answer, error) {
 	return o, nil
 }
 
-// tensorHeader is what remote_decode reads an answer by.
+// tensorHeader returns the headers that remote_decode reads.
 func tensorHeader(shape []int, d dtype) map[string]string {
-	text, _ := json.Marshal(shape) // of numbers
+	text, _ := json.Marshal(shape) // numbers only
 	return map[string]string{"Content-Type": "tensor/binary", "Shape": string(text), "Dtype": string(d)}
 }
 
-// planes puts the channels of frames where they belong.
+// planes stores the channels of frames as planes of a tensor.
 type planes struct {
 	to       io.WriterAt
 	dtype    dtype
-	unit     bool // [0,1] in place of [-1,1]
+	unit     bool // [0,1] instead of [-1,1]
 	channels int
 	values   []float32
 	raw      []byte
 }
 
-// put writes a frame [H,W,C]: its channels are planes first, first+step and so on.
+// put stores a frame [H,W,C] as planes first, first+step and so on.
 func (p *planes) put(frame []float32, first, step int) error {
 	pixels := len(frame) / p.channels
 	if p.raw == nil {
@@ -308,7 +308,7 @@ func (p *planes) put(frame []float32, first, step int) error {
 	return nil
 }
 
-// pack writes frames of 8 bits, [H,W,C] each.
+// pack stores frames of 8 bits, [H,W,C] each.
 func pack(to io.WriterAt, f media.Format) func(clip int, v vae.Frame) error {
 	packed := make([]byte, f.Height*f.Width*f.Channels)
 	return func(clip int, v vae.Frame) error {
@@ -322,11 +322,11 @@ func pack(to io.WriterAt, f media.Format) func(clip int, v vae.Frame) error {
 	}
 }
 
-// jpegQuality is more than most programs take by default: a VAE's pictures are
-// looked at closely.
+// jpegQuality is higher than most programs' default because users examine a VAE's
+// pictures closely.
 const jpegQuality = 95
 
-// picture is an answer of one PNG or JPEG.
+// picture opens an answer that is one PNG or JPEG.
 func (t *turn) picture(asJPEG bool, f media.Format) *answer {
 	o := &answer{header: map[string]string{"Content-Type": "image/png"}, bytes: true, abort: func() {}}
 	encode := png.Encode
@@ -357,7 +357,7 @@ func (t *turn) picture(asJPEG bool, f media.Format) *answer {
 	return o
 }
 
-// video is an answer of an .mp4 by ffmpeg.
+// video opens an answer that is an .mp4 by ffmpeg.
 func (t *turn) video(f media.Format) (*answer, error) {
 	path, remove := t.api.file(".mp4")
 	sink, err := media.Create(t.ctx, path, f)
@@ -383,7 +383,7 @@ func (t *turn) video(f media.Format) (*answer, error) {
 		return err
 	}
 	o.abort = func() {
-		_ = sink.Abort() // after Close it does nothing
+		_ = sink.Abort() // does nothing after Close
 		remove()
 	}
 	return o, nil
@@ -397,11 +397,11 @@ func reply(w http.ResponseWriter, header map[string]string, s *spool) error {
 	}
 	h.Set("Content-Length", strconv.FormatInt(s.size, 10))
 	w.WriteHeader(http.StatusOK)
-	_, _ = io.Copy(w, io.NewSectionReader(s, 0, s.size)) // who has gone is not told
+	_, _ = io.Copy(w, io.NewSectionReader(s, 0, s.size)) // the client may have gone
 	return nil
 }
 
-// tooLarge refuses what is beyond a bound.
+// tooLarge refuses a request beyond a limit.
 func tooLarge(format string, args ...any) error {
 	return &problem{status: http.StatusRequestEntityTooLarge, code: "too_large", err: fmt.Errorf(format, args...)}
 }

@@ -22,7 +22,7 @@ import (
 	"tessera/vae"
 )
 
-// decoded is what package vae makes of a latent, frame by frame.
+// decoded returns package vae's frames of a latent.
 func decoded(t *testing.T, h *alone, a *API, name string, z latent.Latent, o vae.DecodeOptions) (frames [][]float32) {
 	t.Helper()
 	m, err := a.models.find(name)
@@ -39,8 +39,8 @@ func decoded(t *testing.T, h *alone, a *API, name string, z latent.Latent, o vae
 
 func bytes32(f vae.Frame) []float32 { return append([]float32(nil), f.Pixels...) }
 
-// The tensor of remote_decode is [B,C,T,H,W] in the request's dtype, with the
-// numbers that the engine makes; of pictures it is [B,C,H,W].
+// The tensor of remote_decode is [B,C,T,H,W] in the request's dtype, with the engine's
+// numbers; for pictures it is [B,C,H,W].
 func TestRemoteDecodeTensors(t *testing.T) {
 	h := device(t)
 	a, url := start(t, h, Options{})
@@ -55,7 +55,7 @@ func TestRemoteDecodeTensors(t *testing.T) {
 		assert.Equal(t, "[1,3,5,16,24]", r.Header.Get("shape"))
 		assert.Equal(t, string(d), r.Header.Get("dtype"))
 		if d != float {
-			continue // whose latents are rounded
+			continue // these latents are rounded
 		}
 		for f, frame := range want {
 			for c := range 3 {
@@ -78,9 +78,9 @@ func TestRemoteDecodeTensors(t *testing.T) {
 	}
 }
 
-// Frames among the channels, as ComfyUI's samplers leave SeedVR2's latents, are those
-// of five dimensions to the byte, of a tensor, of a job's and of its file; other models
-// have none.
+// Frames among the channels, as ComfyUI's samplers leave SeedVR2's latents, give the same
+// bytes as five dimensions, from a tensor, a job's tensor and its file; other models
+// refuse them.
 func TestFoldedTensors(t *testing.T) {
 	h := device(t)
 	_, url := start(t, h, Options{})
@@ -145,7 +145,8 @@ func TestFoldedTensors(t *testing.T) {
 	}
 }
 
-// Numbers that no pixels are, are refused with their range, and those of [0,1] warned of.
+// Numbers that cannot be pixels are refused with their range; numbers in [0,1] cause a
+// warning.
 func TestRemotePixels(t *testing.T) {
 	h := device(t)
 	_, url := start(t, h, Options{})
@@ -187,8 +188,8 @@ func TestRemotePixels(t *testing.T) {
 	assert.Contains(t, strings.Join(s.Warnings, "\n"), "look like pixels in [0,1]")
 }
 
-// What remote_decode makes pictures of: 8-bit pixels [N,H,W,C], a tensor in [0,1]
-// for video models, a PNG or a JPEG; and of clips an .mp4.
+// Pictures of remote_decode: 8-bit pixels [N,H,W,C], a tensor in [0,1] for video models,
+// a PNG or a JPEG; and an .mp4 for clips.
 func TestRemoteDecodeForms(t *testing.T) {
 	h := device(t)
 	_, url := start(t, h, Options{})
@@ -242,7 +243,7 @@ func TestRemoteDecodeForms(t *testing.T) {
 	assert.Contains(t, string(got), "5 frames are not a picture")
 }
 
-// remote_encode sends a tensor, or a PNG; the latent is the engine's.
+// remote_encode sends a tensor or a PNG; the latent is the engine's.
 func TestRemoteEncode(t *testing.T) {
 	h := device(t)
 	a, url := start(t, h, Options{})
@@ -302,8 +303,8 @@ func TestEncodeWithoutAlpha(t *testing.T) {
 	require.Contains(t, string(got), "expected [B,4,T,H,W] or [B,4,H,W]")
 }
 
-// Scalars that can't express a model's statistics are refused with the reason;
-// those that are the model's mean the same as do_scaling.
+// Factors that cannot express a model's statistics are refused with the reason; the
+// model's own mean do_scaling.
 func TestScaling(t *testing.T) {
 	_, url := start(t, &alone{}, Options{})
 	for name, c := range map[string]struct {
@@ -327,7 +328,7 @@ func TestScaling(t *testing.T) {
 	}
 }
 
-// Requests that can't be are refused in JSON, with what was found and expected.
+// Invalid requests are refused in JSON, with what was found and expected.
 func TestMalformed(t *testing.T) {
 	_, url := start(t, &alone{}, Options{Body: 1 << 20})
 	ok := params([]int{1, 16, 1, 1, 1}, map[string]string{"dtype": "float32"})
@@ -375,8 +376,8 @@ func TestMalformed(t *testing.T) {
 	}
 }
 
-// Which model an AutoencoderKL is, is told in a warning where it is assumed, unless the
-// request says it, or has its factor.
+// A warning names the AutoencoderKL model if it is assumed, unless the request names it
+// or has its factor.
 func TestAssumedModel(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "thing.safetensors")
 	require.NoError(t, synthetic.CreateKL(path, synthetic.KLConfig{Widths: []int{32, 32, 32, 32}, Quant: true, DType: safetensors.F32}))
@@ -413,8 +414,8 @@ func TestAssumedModel(t *testing.T) {
 	assert.Equal(t, http.StatusBadRequest, r.StatusCode)
 }
 
-// FLUX.2's packed latents, with channels or as tokens, are a pipeline's, and what is encoded
-// with do_scaling is packed. A job takes and makes them, too.
+// FLUX.2's packed latents, with channels or as tokens, have a pipeline's scale, and
+// do_scaling makes encode pack. Jobs read and write them too.
 func TestRemotePackedChannels(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "flux2.safetensors")
 	require.NoError(t, synthetic.CreateKL(path, synthetic.KLConfig{Widths: []int{32, 32, 32, 32}, Flux2: true, Latent: 4, DType: safetensors.F32}))
@@ -464,7 +465,7 @@ func TestRemotePackedChannels(t *testing.T) {
 	assert.Equal(t, frames[0], floats(float, body))
 }
 
-// planesOf are frames of three channels as [C,T,H,W].
+// planesOf returns frames of three channels as [C,T,H,W].
 func planesOf(frames [][]float32) (v []float32) {
 	for c := range 3 {
 		for _, f := range frames {

@@ -23,7 +23,7 @@ type turn struct {
 	watch  vae.Watch
 }
 
-// during waits for the device and has work done with it.
+// during waits for the device and calls work with it.
 func (a *API) during(ctx context.Context, client string, m *model, watch vae.Watch, work func(*turn) error) (err error) {
 	dev, err := a.host.Turn(ctx, client)
 	if err != nil {
@@ -43,7 +43,7 @@ func (a *API) during(ctx context.Context, client string, m *model, watch vae.Wat
 	return work(t)
 }
 
-// caught makes an error of a panic.
+// caught turns a panic into an error.
 func (a *API) caught(err *error) {
 	if r := recover(); r != nil {
 		a.o.Log(fmt.Sprintf("panic: %v\n%s", r, debug.Stack()))
@@ -51,7 +51,7 @@ func (a *API) caught(err *error) {
 	}
 }
 
-// decode hands the frames of each clip of a latent to take.
+// decode passes the frames of each clip of a latent to take.
 func (t *turn) decode(d job.Decoding, take func(clip int, f vae.Frame) error) error {
 	return d.Run(t.ctx, t.open, t.watch, func(p *vae.DecodePlan) error {
 		t.api.models.room(t.dev, t.model, p.Plan)
@@ -62,7 +62,7 @@ func (t *turn) decode(d job.Decoding, take func(clip int, f vae.Frame) error) er
 	})
 }
 
-// encode makes the latent of a clip.
+// encode encodes a clip.
 func (t *turn) encode(e job.Encoding, c vae.Clip) (latent.Latent, error) {
 	done := func() {}
 	defer func() { done() }()

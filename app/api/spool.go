@@ -11,30 +11,29 @@ import (
 	"tessera/temporary"
 )
 
-// disk counts what lies in files.
+// disk counts the bytes in files.
 type disk struct {
 	mu   sync.Mutex
-	most int64            // for one client
-	free int64            // for all
-	of   map[string]int64 // what each client has
-	// old are what can be removed of a client's, the earliest first; may be nil
+	most int64            // limit of one client
+	free int64            // bytes left for all
+	of   map[string]int64 // bytes of each client
+	// finished jobs of a client that may be removed, the oldest first; may be nil
 	old func(client string) []removable
 }
 
-// removable gives so many bytes back.
+// removable is a stored result that can be removed to free its bytes.
 type removable struct {
 	bytes  int64
 	remove func()
 }
 
-// newDisk counts so many bytes. One client may have three quarters of them: the rest
-// is for others.
+// newDisk manages size bytes. One client may use three quarters of them: the rest is for
+// others.
 func newDisk(size int64) *disk {
 	return &disk{most: max(1, size/4*3), free: size, of: map[string]int64{}}
 }
 
-// fits refuses so many bytes, of files that belong together, where a client may never
-// have them.
+// fits refuses files that together exceed a client's limit.
 func (d *disk) fits(n int64) error {
 	if n <= d.most {
 		return nil
@@ -42,15 +41,15 @@ func (d *disk) fits(n int64) error {
 	return tooLarge("%s, and the server keeps at most %s for one client", engine.Bytes(n), engine.Bytes(d.most))
 }
 
-// take reserves bytes for a client. Where there is no room it removes what the client
-// itself had before, if that makes enough, and nothing else.
+// take reserves bytes for a client. If they are not free, it removes the client's own old
+// results, provided that this frees enough.
 func (d *disk) take(client string, n int64) error {
 	if err := d.room(client, n, true); err != nil {
 		return err
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.short(client, n) > 0 { // somebody else took it meanwhile
+	if d.short(client, n) > 0 { // another request took it meanwhile
 		return d.full(n)
 	}
 	d.free -= n
@@ -60,7 +59,8 @@ func (d *disk) take(client string, n int64) error {
 	return nil
 }
 
-// room refuses bytes that there is no room for, and removes what it must where asked.
+// room refuses bytes that do not fit. With remove it first removes the client's old
+// results.
 func (d *disk) room(client string, n int64, remove bool) error {
 	d.mu.Lock()
 	short := d.short(client, n)
@@ -90,12 +90,12 @@ func (d *disk) room(client string, n int64, remove bool) error {
 	return nil
 }
 
-// short is how much less there is than n for a client. Callers hold mu.
+// short returns how many of n bytes are missing for a client. Callers hold mu.
 func (d *disk) short(client string, n int64) int64 {
 	return max(n-d.free, d.of[client]+n-d.most)
 }
 
-// full says that there is no room. Callers hold mu.
+// full is the error of a full disk. Callers hold mu.
 func (d *disk) full(n int64) error {
 	err := fmt.Errorf("%s exceed the server's disk space, %s are free now", engine.Bytes(n), engine.Bytes(d.free))
 	return &problem{status: http.StatusInsufficientStorage, code: "no_room", err: err, wait: 30 * time.Second}
@@ -110,18 +110,18 @@ func (d *disk) give(client string, n int64) {
 	}
 }
 
-// left is how much is free.
+// left returns the free bytes.
 func (d *disk) left() int64 {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.free
 }
 
-// little is what is kept in memory.
+// little is the largest spool in memory, in bytes.
 const little = 256 << 10
 
-// spool holds so many bytes for a request: in memory where they are few, else in a
-// file that is gone with it. It is for one goroutine at a time.
+// spool stores a fixed number of bytes for a request: in memory if they are few, else in
+// a file that Close removes. Only one goroutine may use it at a time.
 type spool struct {
 	size   int64
 	memory []byte
@@ -150,7 +150,7 @@ func (d *disk) spool(client string, size int64) (*spool, error) {
 	return s, nil
 }
 
-// keep makes one of what r has, so many bytes.
+// keep stores size bytes of r in a new spool.
 func (d *disk) keep(client string, r io.Reader, size int64) (*spool, error) {
 	s, err := d.spool(client, size)
 	if err != nil {
@@ -163,7 +163,7 @@ func (d *disk) keep(client string, r io.Reader, size int64) (*spool, error) {
 	return s, nil
 }
 
-// fill takes what r has, which must be as much as the spool is for.
+// fill copies r to the spool; r must have exactly its size.
 func (s *spool) fill(r io.Reader) error {
 	var n int64
 	var err error
@@ -186,7 +186,6 @@ func (s *spool) fill(r io.Reader) error {
 	return nil
 }
 
-// WriteAt writes at an offset.
 func (s *spool) WriteAt(b []byte, offset int64) (int, error) {
 	if s.file == nil {
 		return copy(s.memory[offset:], b), nil
@@ -194,7 +193,6 @@ func (s *spool) WriteAt(b []byte, offset int64) (int, error) {
 	return s.file.WriteAt(b, offset)
 }
 
-// ReadAt reads at an offset.
 func (s *spool) ReadAt(b []byte, offset int64) (int, error) {
 	if s.file == nil {
 		if n := copy(b, s.memory[offset:]); n < len(b) {
@@ -205,7 +203,7 @@ func (s *spool) ReadAt(b []byte, offset int64) (int, error) {
 	return s.file.ReadAt(b, offset)
 }
 
-// Close gives the room back.
+// Close releases the spool's storage.
 func (s *spool) Close() error {
 	s.memory = nil
 	if s.file == nil {

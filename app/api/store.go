@@ -17,27 +17,27 @@ import (
 	"tessera/temporary"
 )
 
-// store is all jobs, and the folder that they lie in.
+// store holds all jobs, and their folder.
 type store struct {
 	folder string
-	lock   *os.File // nil: the folder is the API's own
+	lock   *os.File // nil: the folder belongs to the API
 
 	mu   sync.Mutex
 	jobs map[string]*work
 }
 
-// maxJobs bounds the jobs that are kept, of which many may take no disk. One client may
+// maxJobs limits the jobs that are kept: many small jobs take little disk. One client may
 // have three quarters of them.
 const maxJobs = 10_000
 
-// numbers are those of jobs.
+// numbers matches job numbers.
 var numbers = regexp.MustCompile(`^[0-9a-f]{32}$`)
 
-// openStore reads the jobs of earlier starts.
+// openStore opens the folder and restores the jobs of earlier starts.
 func (a *API) openStore(folder string) (*store, error) {
 	s := &store{folder: folder, jobs: map[string]*work{}}
 	if folder == "" && a.folder == nil {
-		return s, nil // no model, no job
+		return s, nil // without models there are no jobs
 	}
 	if folder == "" {
 		s.folder = filepath.Join(a.folder.Name(), "jobs")
@@ -82,8 +82,8 @@ func (a *API) restoreOr(s *store, id string) {
 // errRecord means that a job's record is unreadable.
 var errRecord = errors.New("its record is unreadable")
 
-// restore takes over a job of an earlier start: what was done is there, what was
-// received is; what was neither says so.
+// restore loads a job of an earlier start. A finished job keeps its output, a partly
+// received one its input; a job that was queued or running becomes interrupted.
 func (a *API) restore(s *store, id string) error {
 	folder := filepath.Join(s.folder, id)
 	temporary.Sweep(folder)
@@ -108,7 +108,7 @@ func (a *API) restore(s *store, id string) error {
 	switch {
 	case j.state.State == stateReceiving && j.received() < j.state.Size:
 		j.keepFor(time.Until(j.heard().Add(a.o.Keep)))
-		j.state.Received = j.received() // a place it has when more comes
+		j.state.Received = j.received() // it takes a place when more arrives
 		err = j.reserve(j.state.Received)
 	case !j.state.over() || j.state.State == stateDone && sizeOf(j.output()) != j.state.Bytes:
 		os.Remove(j.input())
@@ -130,10 +130,10 @@ func (a *API) restore(s *store, id string) error {
 	return err
 }
 
-// received is how much of the input is there.
+// received returns how many bytes of the input were received.
 func (j *work) received() int64 { return sizeOf(j.input()) }
 
-// sizeOf is that of a file, 0 where there is none.
+// sizeOf returns a file's size, 0 if it does not exist.
 func sizeOf(path string) int64 {
 	if info, err := os.Stat(path); err == nil {
 		return info.Size()
@@ -141,7 +141,7 @@ func sizeOf(path string) int64 {
 	return 0
 }
 
-// heard is when the last of the input came.
+// heard returns when the last bytes of the input arrived.
 func (j *work) heard() time.Time {
 	if info, err := os.Stat(j.input()); err == nil {
 		return info.ModTime()
@@ -156,7 +156,7 @@ func (a *API) newWork(folder, query, client string, s state) *work {
 	return j
 }
 
-// add makes a job's folder and keeps it.
+// add creates a job and its folder.
 func (a *API) add(ask *jobRequest, query, client string, size int64, leave func()) (*work, error) {
 	if err := a.disk.fits(size); err != nil {
 		return nil, err
@@ -189,8 +189,8 @@ func (a *API) add(ask *jobRequest, query, client string, size int64, leave func(
 	return j, nil
 }
 
-// enter keeps a job. Where too many are kept it takes the place of the one of its
-// client's that ended first, or is refused.
+// enter adds a job. If the store or the client has too many, the client's job that ended
+// first is removed, or the new one is refused.
 func (s *store) enter(j *work) error {
 	s.mu.Lock()
 	own, over := 0, finished(s.jobs, j.client)
@@ -216,7 +216,7 @@ func (s *store) enter(j *work) error {
 	return nil
 }
 
-// finished are a client's jobs that are over, the earliest first.
+// finished returns a client's ended jobs, the earliest first.
 func finished(jobs map[string]*work, client string) []*work {
 	var list []*work
 	ended := map[*work]time.Time{}
@@ -230,7 +230,7 @@ func finished(jobs map[string]*work, client string) []*work {
 	return list
 }
 
-// find is the job of a number.
+// find returns the job of a number.
 func (s *store) find(id string) (*work, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -240,7 +240,7 @@ func (s *store) find(id string) (*work, error) {
 	return nil, &problem{status: http.StatusNotFound, code: "no_job", err: fmt.Errorf("job %.40q not found: it has expired or never existed", id)}
 }
 
-// forget removes a job that is over.
+// forget removes an ended job.
 func (s *store) forget(j *work) {
 	s.mu.Lock()
 	_, there := s.jobs[j.state.ID]
@@ -251,21 +251,21 @@ func (s *store) forget(j *work) {
 	}
 }
 
-// remove removes the files of a job that is kept no more.
+// remove deletes the files of a job that is no longer in the store.
 func (j *work) remove() {
 	os.RemoveAll(j.folder)
 	_ = j.reserve(0)
 	_ = j.set(false, func(*state) {})
 }
 
-// all are the jobs.
+// all returns the jobs.
 func (s *store) all() []*work {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Collect(maps.Values(s.jobs))
 }
 
-// results are what can be removed of a client's where the disk is full.
+// results returns a client's results that can be removed if the disk is full.
 func (s *store) results(client string) (list []removable) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -280,7 +280,7 @@ func (s *store) results(client string) (list []removable) {
 	return list
 }
 
-// tidy forgets what has had its time, until the API ends.
+// tidy removes expired jobs until the API ends.
 func (a *API) tidy() {
 	defer a.busy.Done()
 	look := time.NewTicker(max(min(a.o.Keep/4, time.Minute), time.Millisecond))
@@ -295,15 +295,15 @@ func (a *API) tidy() {
 	}
 }
 
-// tidy forgets what has had its time at now, and gives up what no more was received
-// of for as long.
+// tidy removes the jobs that have expired at now, and gives up those whose input stopped
+// arriving for as long.
 func (s *store) tidy(now time.Time) {
 	for _, j := range s.all() {
 		is, _ := j.now()
 		if is.over() && j.isDue(now) {
 			s.forget(j)
 		}
-		if is.over() || !j.upload.TryLock() { // more is being received
+		if is.over() || !j.upload.TryLock() { // its input is arriving
 			continue
 		}
 		if is, _ = j.now(); is.State == stateReceiving && j.isDue(now) {
@@ -316,7 +316,7 @@ func (s *store) tidy(now time.Time) {
 	}
 }
 
-// bytes is what all jobs take of the disk.
+// bytes returns the disk space of all jobs.
 func (s *store) bytes() (n int64) {
 	for _, j := range s.all() {
 		j.mu.Lock()
@@ -326,7 +326,7 @@ func (s *store) bytes() (n int64) {
 	return n
 }
 
-// count is how many jobs are in each state.
+// count returns how many jobs are in each state.
 func (s *store) count() map[string]int {
 	n := map[string]int{}
 	for _, j := range s.all() {
@@ -336,7 +336,7 @@ func (s *store) count() map[string]int {
 	return n
 }
 
-// close lets go of the folder.
+// close releases the folder.
 func (s *store) close() error {
 	if s.lock == nil {
 		return nil

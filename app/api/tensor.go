@@ -11,22 +11,22 @@ import (
 	"tessera/media"
 )
 
-// Bounds of what a request may ask for by a few numbers.
+// Limits on what a request may ask for with a few numbers.
 const (
-	maxSide  = 1 << 17           // of a tensor
+	maxSide  = 1 << 17           // of a tensor's dimension
 	maxPixel = job.MaxSide       // along a frame's side
 	maxValue = job.MaxLatent / 4 // values of a latent
 )
 
-// dtype is how torch stores a number, little-endian.
+// dtype is torch's name for a number's storage, little-endian.
 type dtype string
 
-// Those that diffusers names.
+// The dtypes that diffusers names.
 const (
 	half  dtype = "float16"
 	brain dtype = "bfloat16"
 	float dtype = "float32"
-	code  dtype = "uint8" // of a picture: 0 to 255
+	code  dtype = "uint8" // pixels of a picture: 0 to 255
 )
 
 func (d dtype) bytes() int {
@@ -39,7 +39,7 @@ func (d dtype) bytes() int {
 	return 2
 }
 
-// put stores numbers, rounded to the nearest that there is.
+// put stores numbers, rounded to the nearest representable one.
 func (d dtype) put(dst []byte, src []float32) {
 	switch d {
 	case float:
@@ -57,7 +57,7 @@ func (d dtype) put(dst []byte, src []float32) {
 	}
 }
 
-// brainBits are a float's upper half, rounded to even; a NaN stays one.
+// brainBits returns a float's upper half, rounded to even; NaN stays NaN.
 func brainBits(v float32) uint16 {
 	bits := math.Float32bits(v)
 	if v != v {
@@ -66,7 +66,7 @@ func brainBits(v float32) uint16 {
 	return uint16((bits + 0x7fff + bits>>16&1) >> 16)
 }
 
-// take reads numbers; codes are pixels in [-1,1].
+// take reads numbers; uint8 codes become pixels in [-1,1].
 func (d dtype) take(dst []float32, src []byte) {
 	for i := range dst {
 		switch d {
@@ -82,7 +82,7 @@ func (d dtype) take(dst []float32, src []byte) {
 	}
 }
 
-// bytesOf is the size of a tensor, or 2^61 for more.
+// bytesOf returns the size of a tensor in bytes, at most 2^61.
 func bytesOf(shape []int, d dtype) int64 {
 	n := float64(d.bytes())
 	for _, side := range shape {
@@ -91,7 +91,7 @@ func bytesOf(shape []int, d dtype) int64 {
 	return int64(math.Min(n, 1<<61))
 }
 
-// finite refuses NaN and infinity in values that begin with number at of what.
+// finite refuses NaN and infinity. values begin with number at of the tensor called what.
 func finite(what string, at int, values []float32) error {
 	for i, v := range values {
 		if v-v != 0 {
@@ -101,7 +101,7 @@ func finite(what string, at int, values []float32) error {
 	return nil
 }
 
-// readFloats reads n values of a tensor from its beginning.
+// readFloats reads the first n values of a tensor.
 func readFloats(r io.ReaderAt, d dtype, n int) ([]float32, error) {
 	const part = 1 << 16
 	values, raw := make([]float32, n), make([]byte, part*d.bytes())
@@ -119,13 +119,13 @@ func readFloats(r io.ReaderAt, d dtype, n int) ([]float32, error) {
 	return values, nil
 }
 
-// clip is one of a tensor of clips, [B,C,T,H,W].
+// clip is one clip of a tensor [B,C,T,H,W].
 type clip struct {
 	media.Format
 	from  io.ReaderAt
 	dtype dtype
-	first int  // value that it begins with
-	rgb   bool // it has no alpha, and is opaque to a model that has one
+	first int  // index of its first value
+	rgb   bool // it has no alpha: a model with alpha sees it opaque
 	raw   []byte
 	plane []float32
 }

@@ -16,19 +16,19 @@ import (
 
 // States of a job.
 const (
-	stateReceiving   = "receiving"   // its input comes in parts
+	stateReceiving   = "receiving"   // its input arrives in parts
 	stateQueued      = "queued"      // it waits for the device
-	stateRunning     = "running"     // it has it
-	stateDone        = "done"        // its content is there
+	stateRunning     = "running"     // it has the device
+	stateDone        = "done"        // its content is complete
 	stateFailed      = "failed"      // error and code say why
 	stateCancelled   = "cancelled"   // by DELETE
 	stateInterrupted = "interrupted" // the server ended before the job did
 )
 
-// states are all of them.
+// states are all states.
 var states = []string{stateReceiving, stateQueued, stateRunning, stateDone, stateFailed, stateCancelled, stateInterrupted}
 
-// progress is how far a job is.
+// progress is how much of a job is done.
 type progress struct {
 	Stage  string  `json:"stage"`
 	Done   float64 `json:"done"` // of the stage, 0 to 1
@@ -36,7 +36,7 @@ type progress struct {
 	Frames int     `json:"frames"`
 }
 
-// result is what a job made.
+// result describes a finished job.
 type result struct {
 	Frames  int     `json:"frames,omitempty"`
 	Height  int     `json:"height,omitempty"`
@@ -48,13 +48,13 @@ type result struct {
 	Quality *scores `json:"quality,omitempty"`
 }
 
-// scores are how close a round trip came to the original.
+// scores measure a round trip against the original.
 type scores struct {
-	PSNR *float64 `json:"psnr_db"` // null where nothing differs
+	PSNR *float64 `json:"psnr_db"` // null if nothing differs
 	SSIM float64  `json:"ssim"`
 }
 
-// state is what is told of a job, and kept of it.
+// state is a job's state as clients read it; job.json keeps it.
 type state struct {
 	ID       string    `json:"id"`
 	Kind     string    `json:"kind"`
@@ -62,12 +62,12 @@ type state struct {
 	State    string    `json:"state"`
 	Created  time.Time `json:"created"`
 	Ended    time.Time `json:"ended,omitzero"`
-	Expires  time.Time `json:"expires,omitzero"` // when it is forgotten
+	Expires  time.Time `json:"expires,omitzero"` // when the server forgets it
 	Size     int64     `json:"size"`             // of the input, in bytes
-	Received int64     `json:"received"`         // of these
+	Received int64     `json:"received"`         // bytes of Size
 	Output   string    `json:"output"`           // format
-	Bytes    int64     `json:"bytes"`            // of the content, so far
-	Shape    []int     `json:"shape,omitempty"`  // of content that is a tensor
+	Bytes    int64     `json:"bytes"`            // of the content so far
+	Shape    []int     `json:"shape,omitempty"`  // if the content is a tensor
 	Dtype    dtype     `json:"dtype,omitempty"`
 	Preview  string    `json:"preview,omitempty"` // format of the preview, while there is one
 	Progress *progress `json:"progress,omitempty"`
@@ -75,10 +75,10 @@ type state struct {
 	Error    string    `json:"error,omitempty"`
 	Code     string    `json:"code,omitempty"`
 	Warnings []string  `json:"warnings,omitempty"`
-	Notes    []string  `json:"notes,omitempty"` // what was chosen where there was a choice
+	Notes    []string  `json:"notes,omitempty"` // choices that the server made
 }
 
-// over is whether nothing more will come of it.
+// over reports whether the job has ended.
 func (s state) over() bool {
 	switch s.State {
 	case stateReceiving, stateQueued, stateRunning:
@@ -87,14 +87,14 @@ func (s state) over() bool {
 	return true
 }
 
-// kept is job.json.
+// kept is the content of job.json.
 type kept struct {
 	state
-	Query  string `json:"query"` // that made it
+	Query  string `json:"query"` // of the request that made the job
 	Client string `json:"client"`
 }
 
-// work is a job of the server's.
+// work is one job.
 type work struct {
 	folder string
 	query  string
@@ -103,27 +103,27 @@ type work struct {
 	ctx    context.Context
 	stop   context.CancelFunc
 	api    *API
-	leave  func() // the place, once
+	leave  func() // gives up the place; may be called again
 
-	upload  sync.Mutex  // of parts, one at a time
-	resting *time.Timer // until it leaves between two of them; nil: it has no place
+	upload  sync.Mutex  // serialises parts
+	resting *time.Timer // gives up the place between two parts; nil: the job has none
 
 	mu           sync.Mutex
-	previewShape []int // of a preview that is a tensor
+	previewShape []int // if the preview is a tensor
 	state        state
-	taken        int64         // of the disk
-	due          time.Time     // when it is forgotten, or given up if nothing more comes; by the monotonic clock
-	changed      chan struct{} // closed and replaced whenever state is another
+	taken        int64         // reserved bytes on the disk
+	due          time.Time     // when the job is forgotten or, without further input, given up; by the monotonic clock
+	changed      chan struct{} // closed and replaced at each change of state
 }
 
-// now is the state, and what is closed when there is another.
+// now returns the state and a channel that closes when it changes.
 func (j *work) now() (state, <-chan struct{}) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.state, j.changed
 }
 
-// set changes the state and keeps it where that is worth it.
+// set changes the state, and stores it in job.json if keep is set.
 func (j *work) set(keep bool, change func(*state)) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -136,14 +136,15 @@ func (j *work) set(keep bool, change func(*state)) error {
 	return j.keep()
 }
 
-// keepFor has the job forgotten after a time, whatever the machine's date is then.
+// keepFor sets when the job is forgotten. It uses the monotonic clock, so changes of the
+// date do not matter.
 func (j *work) keepFor(d time.Duration) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.due = time.Now().Add(max(0, min(d, j.api.o.Keep)))
 }
 
-// isDue reports whether that time is over.
+// isDue reports whether that time has passed.
 func (j *work) isDue(now time.Time) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -165,7 +166,7 @@ func (j *work) keep() error {
 func (j *work) input() string  { return filepath.Join(j.folder, "input."+j.ask.input) }
 func (j *work) output() string { return filepath.Join(j.folder, "output."+j.ask.output) }
 
-// reserve takes so much of the disk for the job's files, in all.
+// reserve changes the disk space of the job's files to n bytes in all.
 func (j *work) reserve(n int64) error {
 	j.mu.Lock()
 	had := j.taken
@@ -187,7 +188,7 @@ func (j *work) reserve(n int64) error {
 	return nil
 }
 
-// occupies is what the job's files have, in bytes.
+// occupies returns the size of the job's files, in bytes.
 func (j *work) occupies() (n int64) {
 	for _, path := range []string{j.input(), j.output()} {
 		if info, err := os.Stat(path); err == nil {
@@ -197,18 +198,18 @@ func (j *work) occupies() (n int64) {
 	return n
 }
 
-// end is how a job ended: err nil is well.
+// end records how a job ended; nil is success.
 func (j *work) end(a *API, err error) {
 	os.Remove(j.input())
 	j.dropPreview()
-	if err == nil { // what is said to be done stays when the power is lost
+	if err == nil { // a job that is reported as done survives a loss of power
 		err = errors.Join(temporary.Flush(j.output()), temporary.FlushNames(j.folder))
 	}
 	if err != nil {
 		os.Remove(j.output())
 	}
 	j.keepFor(a.o.Keep)
-	_ = j.reserve(j.occupies()) // which is less than was taken, or there already
+	_ = j.reserve(j.occupies()) // less than was reserved, or in use already
 	serr := j.set(true, func(s *state) {
 		s.Ended, s.Progress, s.Preview = time.Now().UTC(), nil, ""
 		s.Expires = s.Ended.Add(a.o.Keep)
@@ -219,7 +220,7 @@ func (j *work) end(a *API, err error) {
 		switch {
 		case err == nil:
 			s.State = stateDone
-		case s.State == stateCancelled: // as asked
+		case s.State == stateCancelled: // at the client's request
 		case a.ctx.Err() != nil:
 			s.State, s.Error, s.Code = stateInterrupted, interrupted, stateInterrupted
 		default:
@@ -227,7 +228,7 @@ func (j *work) end(a *API, err error) {
 			s.State, s.Error, s.Code = stateFailed, j.message(p.Error()), p.code
 		}
 	})
-	if _, gone := a.jobs.find(j.state.ID); serr != nil && gone == nil { // else it was deleted meanwhile, with its folder
+	if _, gone := a.jobs.find(j.state.ID); serr != nil && gone == nil { // otherwise it was deleted meanwhile, with its folder
 		a.o.Log(fmt.Sprintf("job %s: its state could not be kept: %v", j.state.ID, serr))
 	}
 	j.leave()

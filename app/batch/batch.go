@@ -1,17 +1,18 @@
 // Package batch runs many clips, one after another, each as `tessera decode`, `encode` or
 // `roundtrip` would: `tessera batch`.
 //
-// Run takes the clips from Options: names and patterns, a manifest, or a stream of manifest
-// lines, whose clips start as they arrive. All clips but a stream's are checked before the
-// first one runs. The result of each is an Outcome, a line of JSON on standard output. A
-// failed clip does not stop the others; Run then returns an Error with the exit code.
+// Start at Run, which takes the clips from Options: names and patterns, a manifest, or a
+// stream of manifest lines. Run checks all clips before it runs the first one; a stream's
+// clips start as they arrive. The result of each is an Outcome, a line of JSON on
+// standard output. A failed clip does not stop the others; Run then returns an Error with
+// the exit code.
 //
-// The caller's Parse makes a Command of a command line, and so defines the flags. URLs are
-// downloaded before a clip and uploaded after it.
+// The caller's Parse makes a Command of a command line, and so defines the flags. Run
+// downloads URLs before a clip and uploads them after it.
 //
-// A record beside each output, or in a separate folder, says what made it. With Resume a
-// clip is skipped if its record has this input, checkpoint and flags, and the output
-// exists.
+// A record beside each output, or in a separate folder, says what made the output. With
+// Resume, Run skips a clip if its record has this input, checkpoint and flags, and the
+// output exists.
 package batch
 
 import (
@@ -32,53 +33,53 @@ import (
 	"tessera/media"
 )
 
-// Options are the clips and what they have in common.
+// Options are the clips and their common settings.
 type Options struct {
 	Inputs    []string // files, patterns or URLs
-	Manifest  string   // in their place: a file of clips, a JSON object a line; "-" is a stream
-	Output    string   // of clips that name none; {name} stands for the clip's name
-	Model     string   // of clips that name none
-	Op        string   // decode, encode, roundtrip, or auto: as the names tell
+	Manifest  string   // instead of Inputs: a file of clips, one JSON object per line; "-" reads a stream
+	Output    string   // for clips that name none; {name} stands for the clip's name
+	Model     string   // for clips that name none
+	Op        string   // decode, encode, roundtrip, or auto: from the file names
 	Shard     Shard
 	Records   string // folder of the records; default beside each output
 	Resume    bool
 	NoClobber bool
-	Flags     []string // of every clip, as they stand on the command line
-	Program   string   // its version, for records
+	Flags     []string // of every clip, as on the command line
+	Program   string   // version, for records
 
 	Parse   func(args []string) (Command, error)
-	Dropped func() // called after a clip after which a device may be in any state
+	Dropped func() // called after a clip that may have left the device in any state
 }
 
 // Command is a clip's command line, ready to run.
 type Command interface {
-	// Run runs it; the terminal is the clip's own. The result may come with an error.
+	// Run runs the clip and prints to t. It may return a result together with an error.
 	Run(ctx context.Context, t *terminal.Terminal) (*report.Result, error)
-	// Sound is the file whose sound goes along, "" for none and the input's own.
+	// Sound returns the file that the sound comes from, "" for none or the input itself.
 	Sound() string
-	// Renames reports whether the output's name is not that of its file.
+	// Renames reports whether the output file gets another name than requested.
 	Renames() bool
 }
 
-// run runs clips, one after the other.
+// run is one batch in progress.
 type run struct {
 	*terminal.Terminal
 	Options
 	ctx    context.Context
-	hashes map[string]string // of checkpoints
+	hashes map[string]string // of checkpoints, by path
 
-	all   int // clips there are, 0: not known
+	all   int // number of clips, 0: unknown
 	begun int
-	count map[string]int // of clips by what became of them
-	codes map[int]int    // of failures
+	count map[string]int // of clips by outcome
+	codes map[int]int    // number of failures by exit code
 }
 
-// What becomes of a clip.
+// Outcomes of a clip.
 const (
 	Done, Skipped, Failed, Interrupted = "done", "skipped", "failed", "interrupted"
 )
 
-// Outcome is the line that tells what became of a clip.
+// Outcome is the JSON line that reports a clip.
 type Outcome struct {
 	Name    string            `json:"name"`
 	Input   terminal.FileName `json:"input"`
@@ -90,13 +91,13 @@ type Outcome struct {
 	Result  *report.Result    `json:"result,omitempty"`
 }
 
-// Error is what a batch ends with in which clips failed.
+// Error reports a batch in which clips failed.
 type Error struct {
 	error
 	Code int
 }
 
-// Run runs the clips. A stream of a manifest is read from in.
+// Run runs the clips. It reads a stream's manifest from in.
 func Run(ctx context.Context, t *terminal.Terminal, o Options, in io.Reader) error {
 	t.Lines = true
 	b := &run{Terminal: t, Options: o, ctx: ctx, hashes: map[string]string{}, count: map[string]int{}, codes: map[int]int{}}
@@ -124,7 +125,7 @@ func Run(ctx context.Context, t *terminal.Terminal, o Options, in io.Reader) err
 	return b.end()
 }
 
-// clip runs a clip and tells what became of it. Its error ends the batch.
+// clip runs a clip and reports its outcome. An error ends the batch.
 func (b *run) clip(c *Clip) error {
 	if err := b.ctx.Err(); err != nil {
 		return err
@@ -144,7 +145,7 @@ func (b *run) clip(c *Clip) error {
 	case job.ExitInterrupted:
 		o.Status, o.Error = Interrupted, Interrupted
 	default:
-		b.Dropped() // whatever state the device is in
+		b.Dropped() // the device may be in any state
 	}
 	b.count[o.Status]++
 	if o.Code != job.ExitDone {
@@ -163,7 +164,7 @@ func (b *run) clip(c *Clip) error {
 	return nil
 }
 
-// tell tells people of a clip that failed.
+// tell reports a failed clip to people.
 func (b *run) tell(c *Clip, o Outcome) {
 	if b.Progress == "json" {
 		b.Event(terminal.Event{Event: "error", Error: o.Error, Code: o.Code})
@@ -172,7 +173,7 @@ func (b *run) tell(c *Clip, o Outcome) {
 	fmt.Fprintf(b.Stderr, "tessera: %s%s\n", b.prefix(c), o.Error)
 }
 
-// prefix is what stands before what is told of a clip: "[3/40 name] ".
+// prefix returns the text before a clip's messages: "[3/40 name] ".
 func (b *run) prefix(c *Clip) string {
 	n := fmt.Sprint(b.begun)
 	if b.all > 0 {
@@ -181,7 +182,7 @@ func (b *run) prefix(c *Clip) string {
 	return "[" + n + " " + quote.Message(c.Name) + "] "
 }
 
-// end tells how it went, and is the error of a batch in which clips failed.
+// end reports the totals, and returns an Error if clips failed.
 func (b *run) end() error {
 	for _, code := range []int{job.ExitFailed, job.ExitMemory, job.ExitInput, job.ExitUsage} {
 		if b.codes[code] > 0 {
@@ -192,7 +193,7 @@ func (b *run) end() error {
 	return nil
 }
 
-// summary is "40 clips: 38 done, 1 skipped, 1 failed".
+// summary returns "40 clips: 38 done, 1 skipped, 1 failed".
 func (b *run) summary() string {
 	text := strconv.Itoa(b.begun) + " clips"
 	if b.begun == 1 {
@@ -213,7 +214,7 @@ func (b *run) summary() string {
 	return text + ": " + strings.Join(parts, ", ")
 }
 
-// work does what a clip asks for, unless that is done.
+// work runs a clip unless its record says that it is done.
 func (b *run) work(c *Clip) (r *report.Result, skipped bool, err error) {
 	if c.err != nil {
 		return nil, false, c.at(c.err)

@@ -24,21 +24,21 @@ import (
 	"tessera/remote"
 )
 
-// Clip is what is to be done with one, as a line of a manifest has it.
+// Clip is one clip, as a line of a manifest describes it.
 type Clip struct {
-	Name    string         `json:"name"` // of results and shards; default the input's without its ending
+	Name    string         `json:"name"` // for results and shards; default: the input's name without extension
 	Input   string         `json:"input"`
 	Output  string         `json:"output"` // default --output
 	Op      string         `json:"op"`
 	Model   string         `json:"model"`   // default --model
 	Options map[string]any `json:"options"` // flags by name
 
-	where string // the line of the manifest
+	where string // line of the manifest
 	err   error  // of the line
 }
 
-// clips are those of this shard that the command line or a manifest names, all of
-// them found to be possible.
+// clips returns the clips of this shard, from the command line or a manifest, after
+// checking them all.
 func (b *run) clips() ([]*Clip, error) {
 	all, err := b.listed()
 	if err != nil {
@@ -74,16 +74,17 @@ func (b *run) clips() ([]*Clip, error) {
 	return own, nil
 }
 
-// maxManifest bounds a manifest that is read before the first clip, in bytes: some
+// maxManifest limits a manifest that is read before the first clip, in bytes: some
 // millions of lines.
 const maxManifest = 1 << 28
 
-// listed are all clips that are named, as they are named.
+// listed returns all clips in the order of their names on the command line or in the
+// manifest.
 func (b *run) listed() (all []*Clip, err error) {
 	if b.Manifest == "" {
 		inputs, err := expanded(b.Inputs)
 		for _, input := range inputs {
-			if !strings.HasSuffix(input, recordEnding) { // which latents/* is, too
+			if !strings.HasSuffix(input, recordEnding) { // a pattern such as latents/* matches records too
 				all = append(all, &Clip{Input: input})
 			}
 		}
@@ -116,7 +117,7 @@ func (b *run) listed() (all []*Clip, err error) {
 	return all, nil
 }
 
-// expanded are inputs, with what patterns stand for that a shell left alone.
+// expanded expands the patterns that the shell did not.
 func expanded(inputs []string) (all []string, err error) {
 	for _, input := range inputs {
 		_, serr := os.Stat(input)
@@ -133,7 +134,7 @@ func expanded(inputs []string) (all []string, err error) {
 	return all, nil
 }
 
-// readClip reads a line of a manifest; an empty one is none.
+// readClip reads a line of a manifest; an empty line gives nil.
 func readClip(line []byte, where string) *Clip {
 	if len(bytes.TrimSpace(line)) == 0 {
 		return nil
@@ -152,7 +153,7 @@ func readClip(line []byte, where string) *Clip {
 	return c
 }
 
-// at says of which line an error is.
+// at adds the manifest's line to an error.
 func (c *Clip) at(err error) error {
 	if c.where == "" {
 		return err
@@ -160,7 +161,7 @@ func (c *Clip) at(err error) error {
 	return terminal.Refused("%s: %w", c.where, err)
 }
 
-// follow runs the clips of a stream as they come.
+// follow runs the clips of a stream as they arrive.
 func (b *run) follow(r io.Reader) error {
 	lines := make(chan []byte)
 	go func() {
@@ -206,7 +207,7 @@ func (b *run) follow(r io.Reader) error {
 	}
 }
 
-// complete fills in what a clip leaves to the command line or to names.
+// complete fills in the fields that a clip leaves to the command line or to its names.
 func (b *run) complete(c *Clip) error {
 	switch {
 	case c.Input == "" || c.Input == files.Stream:
@@ -228,7 +229,7 @@ func (b *run) complete(c *Clip) error {
 	if c.Model == "" {
 		c.Model = b.Model
 	}
-	c.Model = models.Path(c.Model) // of a manifest, too
+	c.Model = models.Path(c.Model) // from a manifest, too
 	if c.Op == "" && b.Op != "auto" {
 		c.Op = b.Op
 	}
@@ -246,7 +247,7 @@ func (b *run) complete(c *Clip) error {
 	return b.completeRemote(c)
 }
 
-// completeRemote refuses what can't be put to a URL.
+// completeRemote refuses outputs that cannot be uploaded to a URL.
 func (b *run) completeRemote(c *Clip) error {
 	switch {
 	case !remote.Is(c.Output):
@@ -265,7 +266,7 @@ func (b *run) completeRemote(c *Clip) error {
 	return nil
 }
 
-// nameOf is the last part of an input's name, without its ending.
+// nameOf returns the last part of an input's name, without its extension.
 func nameOf(input string) string {
 	base := filepath.Base(input)
 	if u, err := url.Parse(input); remote.Is(input) && err == nil {
@@ -277,7 +278,7 @@ func nameOf(input string) string {
 	return base
 }
 
-// endingOf is the ending of a name, or of a URL's path, in lower case.
+// endingOf returns the extension of a name or of a URL's path, in lower case.
 func endingOf(name string) string {
 	if u, err := url.Parse(name); remote.Is(name) && err == nil {
 		name = u.Path
@@ -285,7 +286,7 @@ func endingOf(name string) string {
 	return strings.ToLower(path.Ext(filepath.ToSlash(name)))
 }
 
-// shown is an input or output as it may be told.
+// shown returns an input or output as messages may show it.
 func shown(name string) string {
 	if remote.Is(name) {
 		return remote.Name(name)
@@ -293,9 +294,9 @@ func shown(name string) string {
 	return name
 }
 
-// opOf is what names tell of what is meant, "" where they don't.
+// opOf derives the operation from the names, "" if they do not decide it.
 func opOf(input, output string) string {
-	either := []string{".safetensors", ".npy"} // floats of a video, too
+	either := []string{".safetensors", ".npy"} // of a video's floats, too
 	from, to := endingOf(input), endingOf(output)
 	latents := append([]string{".latent", ".npz", ".pt", ".pth", ".bin"}, either...)
 	switch in, out := slices.Contains(latents, from), slices.Contains(latents, to); {
@@ -311,7 +312,7 @@ func opOf(input, output string) string {
 	return ""
 }
 
-// options are the flags of a clip, as they would stand on the command line.
+// options returns a clip's flags, as on the command line.
 func (b *run) options(c *Clip) ([]string, error) {
 	args := slices.Clone(b.Flags)
 	for _, key := range slices.Sorted(maps.Keys(c.Options)) {
@@ -328,7 +329,7 @@ func (b *run) options(c *Clip) ([]string, error) {
 	return args, nil
 }
 
-// parse makes the command of a clip with that output and input.
+// parse makes a clip's command with the given output and input.
 func (b *run) parse(c *Clip, output, input string) (Command, error) {
 	args, err := b.options(c)
 	if err != nil {
@@ -349,7 +350,7 @@ func (b *run) parse(c *Clip, output, input string) (Command, error) {
 	return p, nil
 }
 
-// possible refuses what a clip's command would before it opens anything.
+// possible refuses what the clip's command would refuse before it opens anything.
 func (b *run) possible(c *Clip) error {
 	if _, err := b.parse(c, c.Output, c.Input); err != nil {
 		return err

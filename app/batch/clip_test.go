@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A clip's own flags follow those of the command line, and names may begin with a dash.
+// A clip's flags follow those of the command line, and names may begin with a dash.
 func TestFlagsOfClips(t *testing.T) {
 	var got []string
 	b := &run{Options: Options{Flags: []string{"--tile=32", "--sample", "--memory", "2GiB"}, Parse: func(args []string) (Command, error) {
@@ -38,7 +38,8 @@ func TestManifestOfWindows(t *testing.T) {
 	require.Equal(t, []string{"a.mp4", "b.mp4"}, []string{all[0].Input, all[1].Input})
 }
 
-// A manifest that PowerShell wrote is refused in words, from a file and from standard input.
+// A manifest that PowerShell wrote in UTF-16 is refused with an explanation, from a file
+// and from standard input.
 func TestManifestInUTF16(t *testing.T) {
 	var text []byte
 	for _, c := range "\ufeff" + `{"input":"a.mp4","output":"a.safetensors"}` + "\r\n" {

@@ -20,18 +20,18 @@ import (
 	"tessera/vae"
 )
 
-// clipRecord says of an output what it was made of: it is written when all of that is
-// there. Hashes are SHA-256.
+// clipRecord says what an output was made of. It is written once the whole output exists.
+// Hashes are SHA-256.
 type clipRecord struct {
 	resume.Origin
 	Op         string           `json:"op"`
 	Input      string           `json:"input"`
-	InputName  string           `json:"input_name"` // a file of that name, size and time is the same without being read, and a URL of that tag
+	InputName  string           `json:"input_name"` // a file with the same name, size and time, or a URL with the same tag, counts as unchanged without being read
 	InputBytes int64            `json:"input_bytes,omitempty"`
 	InputTime  string           `json:"input_time,omitempty"`
 	InputTag   string           `json:"input_etag,omitempty"`
 	Sound      string           `json:"sound,omitempty"`
-	Outputs    []recordedOutput `json:"outputs,omitempty"` // none of a URL
+	Outputs    []recordedOutput `json:"outputs,omitempty"` // empty for a URL
 }
 
 // recordedOutput is a file or folder beside the record.
@@ -40,10 +40,10 @@ type recordedOutput struct {
 	Bytes int64  `json:"bytes"`
 }
 
-// recordEnding is that of a record's name.
+// recordEnding is the extension of a record's name.
 const recordEnding = ".done.json"
 
-// recordPath is where the clip's record lies, "" for nowhere.
+// recordPath returns where the clip's record lies, "" if it has none.
 func (w *work) recordPath() string {
 	switch {
 	case w.batch.Records != "":
@@ -54,7 +54,7 @@ func (w *work) recordPath() string {
 	return filepath.Clean(w.Output) + recordEnding
 }
 
-// begin notes what is known before the input is read.
+// begin fills in what is known before the input is read.
 func (w *work) begin(p Command) (err error) {
 	args, err := w.batch.options(w.Clip)
 	if err != nil {
@@ -69,7 +69,7 @@ func (w *work) begin(p Command) (err error) {
 			return err
 		}
 		if beside, err := w.hashed(vae.ConfigBeside(w.Model)); err == nil && beside != "" {
-			w.is.Checkpoint += " " + beside // which may have its statistics
+			w.is.Checkpoint += " " + beside // the second file may hold its statistics
 		}
 		w.batch.hashes[w.Model] = w.is.Checkpoint
 	}
@@ -79,7 +79,7 @@ func (w *work) begin(p Command) (err error) {
 	return err
 }
 
-// isDone is whether the record is of this clip, and the output is there.
+// isDone reports whether the record matches this clip and the output exists.
 func (w *work) isDone() (bool, error) {
 	var was clipRecord
 	text, err := os.ReadFile(w.recordPath())
@@ -103,7 +103,8 @@ func (w *work) isDone() (bool, error) {
 	return was.Input == w.is.Input, nil
 }
 
-// unread is whether an input is the same by what is known without reading it.
+// unread reports whether the input is unchanged, as far as this is known without reading
+// it.
 func (w *work) unread(was clipRecord) (bool, error) {
 	if was.InputName != w.is.InputName {
 		return false, nil
@@ -119,7 +120,7 @@ func (w *work) unread(was clipRecord) (bool, error) {
 	return is.Tag == was.InputTag, remoteError(err)
 }
 
-// fileState is a file's size and time, "" of what is none.
+// fileState returns a file's size and time, "" if it is not a file.
 func fileState(path string) (size int64, at string) {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() {
@@ -128,8 +129,8 @@ func fileState(path string) (size int64, at string) {
 	return info.Size(), info.ModTime().UTC().Format(time.RFC3339Nano)
 }
 
-// identify has the input and knows its hash. What is not there is left to the
-// command, which says so.
+// identify hashes the input, downloading it if needed. A missing input is left to the
+// command, which reports it.
 func (w *work) identify() error {
 	if w.is.Input != "" {
 		return nil
@@ -145,8 +146,8 @@ func (w *work) identify() error {
 	return err
 }
 
-// hashed is the hash of a file, or of the names and hashes of a folder's or
-// pattern's pictures; "" where there is nothing.
+// hashed returns the hash of a file, or of the names and hashes of a folder's or
+// pattern's pictures; "" if nothing exists there.
 func (w *work) hashed(path string) (string, error) {
 	return interrupt.Await(w.ctx, func() (string, error) {
 		pictures := media.PictureFiles(path)
@@ -165,8 +166,8 @@ func (w *work) hashed(path string) (string, error) {
 	})
 }
 
-// checkpointOf is a checkpoint's hash, "" of what can't be opened, of which the command
-// tells.
+// checkpointOf returns a checkpoint's hash, "" if it cannot be opened; the command
+// reports that.
 func checkpointOf(path string) (string, error) {
 	c, err := format.ReadContents(path)
 	if err != nil {
@@ -176,7 +177,7 @@ func checkpointOf(path string) (string, error) {
 	return resume.HashCheckpoint(path)
 }
 
-// hashOf is a file's, "" of what is none.
+// hashOf returns a file's hash, "" if it is not a file.
 func hashOf(path string) (string, error) {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() {
@@ -185,7 +186,8 @@ func hashOf(path string) (string, error) {
 	return resume.Hash(path)
 }
 
-// sizeOf is that of a file, or of the files in a folder; -1 of what isn't there.
+// sizeOf returns the size of a file, or of the files in a folder; -1 if it does not
+// exist.
 func sizeOf(path string) int64 {
 	size := int64(0)
 	err := filepath.WalkDir(path, func(_ string, e fs.DirEntry, err error) error {
@@ -204,7 +206,7 @@ func sizeOf(path string) int64 {
 	return size
 }
 
-// record writes what was made of what.
+// record writes the clip's record.
 func (w *work) record() error {
 	path := w.recordPath()
 	if path == "" {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Shard is part I of N of the clips; the zero Shard is all of them.
+// Shard is part I of N of the clips; the zero Shard contains all of them.
 type Shard struct{ I, N uint64 }
 
 // UnmarshalText reads I/N.
@@ -23,8 +23,8 @@ func (f *Shard) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Has is whether a clip is of this part: the first 8 bytes of its name's SHA-256,
-// big-endian, modulo n are i.
+// Has reports whether a clip belongs to this part: the first 8 bytes of its name's
+// SHA-256, big-endian, modulo N equal I.
 func (f Shard) Has(name string) bool {
 	sum := sha256.Sum256([]byte(name))
 	return f.N < 2 || binary.BigEndian.Uint64(sum[:])%f.N == f.I

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// Each clip is of one shard of several, which its name alone decides.
+// Each clip belongs to one of several shards, which its name alone decides.
 func TestShards(t *testing.T) {
 	for range 2 {
 		count := map[uint64]int{}
@@ -27,7 +27,7 @@ func TestShards(t *testing.T) {
 		}
 	}
 	assert.True(t, Shard{}.Has("any"))
-	assert.True(t, Shard{0, 3}.Has("clip")) // 0x67905ad3cc2dd52b, modulo 3: other programs count on it
+	assert.True(t, Shard{0, 3}.Has("clip")) // 0x67905ad3cc2dd52b, modulo 3: other programs rely on it
 	var f Shard
 	for _, text := range []string{"", "1", "1/1", "-1/2", "0/0", "a/b", "0/2/3"} {
 		assert.Error(t, f.UnmarshalText([]byte(text)), text)

@@ -19,22 +19,22 @@ import (
 	"tessera/temporary"
 )
 
-// work is a clip that is worked on.
+// work is a clip being processed.
 type work struct {
 	*terminal.Terminal
 	ctx context.Context
 	*Clip
 	batch         *run
 	made          *report.Result
-	input, output string   // files; of URLs what they are kept in
-	folder        *os.File // with those, nil: none
+	input, output string   // files; for URLs, their local copies
+	folder        *os.File // of the local copies; nil: none
 	is            clipRecord
-	fetched       bool // the input, where it is a URL
+	fetched       bool // the input was downloaded, if it is a URL
 }
 
-// do does what a clip asks for, unless that is done.
+// do runs a clip unless it is done.
 func (w *work) do() (skipped bool, err error) {
-	p, err := w.batch.parse(w.Clip, w.Output, w.Input) // before anything is fetched
+	p, err := w.batch.parse(w.Clip, w.Output, w.Input) // before anything is downloaded
 	if err != nil {
 		return false, err
 	}
@@ -67,7 +67,7 @@ func (w *work) do() (skipped bool, err error) {
 	return false, w.finish()
 }
 
-// place finds where a URL's file is kept.
+// place chooses where a URL's local copy is stored.
 func (w *work) place() (err error) {
 	if !remote.Is(w.Input) && !remote.Is(w.Output) {
 		return nil
@@ -85,7 +85,7 @@ func (w *work) place() (err error) {
 	return nil
 }
 
-// close removes what was kept.
+// close removes local copies.
 func (w *work) close() {
 	if w.folder != nil {
 		os.RemoveAll(w.folder.Name())
@@ -94,7 +94,7 @@ func (w *work) close() {
 	}
 }
 
-// fetch brings a URL's input.
+// fetch downloads a URL's input.
 func (w *work) fetch() error {
 	if !remote.Is(w.Input) || w.fetched {
 		return nil
@@ -113,7 +113,7 @@ func (w *work) fetch() error {
 	if endingOf(w.Input) == "" {
 		head := make([]byte, 64)
 		n, _ := f.ReadAt(head, 0)
-		f.Close() // Windows renames no open file
+		f.Close() // Windows does not rename an open file
 		w.input += files.Ending(head[:n])
 		if err := os.Rename(f.Name(), w.input); err != nil {
 			return err
@@ -123,7 +123,7 @@ func (w *work) fetch() error {
 	return nil
 }
 
-// room refuses a file that the disk has no room for, and some to spare.
+// room refuses a file unless the disk has room for it and some to spare.
 func room(size int64) error {
 	const spare = 256 << 20
 	if free, known := files.FreeSpace(os.TempDir()); known && free < size+spare {
@@ -133,7 +133,7 @@ func room(size int64) error {
 	return nil
 }
 
-// remoteError is an error of a transfer: what is refused will be again.
+// remoteError classifies a transfer's error: a refused request would be refused again.
 func remoteError(err error) error {
 	if errors.Is(err, remote.ErrRefused) {
 		return job.Mark(err, job.ErrInput)
@@ -141,7 +141,7 @@ func remoteError(err error) error {
 	return err
 }
 
-// put takes the output to its URL.
+// put uploads the output to its URL.
 func (w *work) put() error {
 	if !remote.Is(w.Output) {
 		return nil
@@ -161,7 +161,8 @@ func (w *work) put() error {
 	return remoteError(remote.Transfer{}.Put(w.ctx, w.Output, f, info.Size()))
 }
 
-// forget removes the record of what was made before: it is not of what comes.
+// forget removes the record of an earlier output, because the new output replaces that
+// one.
 func (w *work) forget() error {
 	if path := w.recordPath(); path != "" {
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -171,7 +172,7 @@ func (w *work) forget() error {
 	return nil
 }
 
-// finish takes the output to where it belongs, and records that it is made.
+// finish delivers the output and records it.
 func (w *work) finish() error {
 	if err := w.put(); err != nil {
 		return err
@@ -179,7 +180,7 @@ func (w *work) finish() error {
 	return w.record()
 }
 
-// told is an error without the names of files that only this program knows.
+// told replaces the names of local copies in an error by the user's names.
 func (w *work) told(err error) error {
 	text := err.Error()
 	if w.folder != nil {
@@ -188,7 +189,7 @@ func (w *work) told(err error) error {
 	return &toldError{err, text}
 }
 
-// toldError is an error in other words.
+// toldError is an error with another text.
 type toldError struct {
 	error
 	text string

@@ -1,5 +1,5 @@
-// Package bench measures how much of a device's peak the operations, layers and
-// models reach: `tessera bench`. Start at Run.
+// Package bench measures how much of a device's peak the operations, layers and models
+// reach: `tessera bench`. Start at Run; Report.Markdown formats its result for people.
 package bench
 
 import (
@@ -16,25 +16,25 @@ import (
 	"tessera/wgsl"
 )
 
-// Parts are what can be measured.
+// Parts are the parts of a measurement.
 var Parts = []string{"ops", "layers", "decode", "encode"}
 
-// Options choose what is measured.
+// Options choose what to measure.
 type Options struct {
 	Parts     []string      // of Parts; nil is all
-	Time      time.Duration // for all of it, about
+	Time      time.Duration // for the whole run, about
 	Precision vae.Precision
-	Frames    int // of the clips, with Height and Width; 0: what there is time for
+	Frames    int // of the clips, with Height and Width; 0: as many as the time allows
 	Height    int
 	Width     int
 	Tile      *tiling.Choice     // nil: the program's default
 	Models    vae.KernelSettings // of the models
 	Kernels   wgsl.Choices       // of the operations
-	Model     string             // a checkpoint, or a family with made-up weights; "" for SeedVR2 and Wan 2.1
-	Say       func(string)       // is told what is measured next
+	Model     string             // a checkpoint, or a family with random weights; "" for SeedVR2 and Wan 2.1
+	Say       func(string)       // receives what is measured next
 }
 
-// Report is what was measured; its JSON is for machines.
+// Report is the result of a measurement; its JSON is for machines.
 type Report struct {
 	Version  string   `json:"version"` // or commit
 	System   string   `json:"system"`
@@ -43,21 +43,21 @@ type Report struct {
 	Driver   string   `json:"driver"`
 	Backend  string   `json:"backend"`
 	Type     string   `json:"type"`
-	Dawn     string   `json:"dawn"` // the library's file, without the folder
+	Dawn     string   `json:"dawn"` // file name of the library
 	F16      bool     `json:"f16"`
-	Stamps   bool     `json:"timestamps"` // operations and layers are timed by the adapter, else by this machine
+	Stamps   bool     `json:"timestamps"` // the adapter timed operations and layers, otherwise the host did
 	Storage  string   `json:"storage"`    // of activations; sums are f32
 	Roofline Roofline `json:"roofline"`
 	Ops      []Op     `json:"ops,omitempty"`
 	Jobs     []Job    `json:"jobs,omitempty"`
-	Kernels  []string `json:"kernels,omitempty"` // what is known of them on the adapter
+	Kernels  []string `json:"kernels,omitempty"` // verifications and trials on this adapter
 	Missing  string   `json:"missing,omitempty"` // why the rest was not measured
-	Busy     string   `json:"busy,omitempty"`    // by what the device was seen to do other work meanwhile
-	Seconds  float64  `json:"seconds"`           // that all took
+	Busy     string   `json:"busy,omitempty"`    // sign that the device did other work meanwhile
+	Seconds  float64  `json:"seconds"`           // for the whole run
 }
 
-// Run measures. What there is of a report comes with an error, too, but for one
-// that leaves nothing to tell.
+// Run measures the parts of o. After an error it returns what was measured before, or nil
+// if nothing was.
 func Run(ctx context.Context, dev *gpu.Device, o Options) (*Report, error) {
 	begun, info := time.Now(), dev.Info()
 	elem, err := o.Precision.Elem(info)
@@ -77,7 +77,7 @@ func Run(ctx context.Context, dev *gpu.Device, o Options) (*Report, error) {
 	}
 	share := o.Time / time.Duration(1+2*len(o.Parts))
 	o.Say("roofline")
-	var t turns // but of models, which are planned and compiled on several threads
+	var t turns // but not of models, which are planned and compiled on several threads
 	if err = t.during(func() error { r.Roofline, err = MeasureRoofline(ctx, dev, share); return err }); err != nil {
 		return nil, err
 	}
@@ -101,7 +101,7 @@ func Run(ctx context.Context, dev *gpu.Device, o Options) (*Report, error) {
 	return r, err
 }
 
-// operations measures them, in the time there is for a part.
+// operations measures the operations within the time of one part.
 func (r *Report) operations(ctx context.Context, dev *gpu.Device, set *wgsl.Set, o Options, patience time.Duration) error {
 	if !slices.Contains(o.Parts, "ops") {
 		return nil
@@ -118,7 +118,7 @@ func (r *Report) operations(ctx context.Context, dev *gpu.Device, set *wgsl.Set,
 	return nil
 }
 
-// compare sets what share of a roofline all of it reached.
+// compare computes the shares of the roofline.
 func (r *Report) compare() {
 	roof := r.Roofline
 	for i := range r.Ops {
@@ -135,7 +135,7 @@ func (r *Report) compare() {
 	}
 }
 
-// dawn names a library without saying whose machine it is on.
+// dawn names a library without the user's folders.
 func dawn(path string) string {
 	name, folder := filepath.Base(path), filepath.Base(filepath.Dir(path))
 	if regexp.MustCompile(`^dawn-[0-9a-f-]+$`).MatchString(folder) {
@@ -144,7 +144,7 @@ func dawn(path string) string {
 	return name
 }
 
-// models measures whole models, in the time there is for a part.
+// models measures whole models within the time of one part.
 func (r *Report) models(ctx context.Context, dev *gpu.Device, o Options, patience time.Duration) error {
 	layers := slices.Contains(o.Parts, "layers")
 	var ops []string
@@ -185,8 +185,8 @@ func (r *Report) models(ctx context.Context, dev *gpu.Device, o Options, patienc
 	return nil
 }
 
-// sources are the checkpoint or family that was asked for, or the first two
-// families: the third has the second's kind of network.
+// sources returns the requested checkpoint or family; by default the first two families,
+// because the third has the second's kind of network.
 func sources(o Options) (all []source) {
 	settings := vae.Settings{Precision: o.Precision, Force: true, Kernels: o.Models}
 	names := vae.Families()[:2]

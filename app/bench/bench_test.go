@@ -21,7 +21,7 @@ import (
 func TestOps(t *testing.T) {
 	dev := gputest.Open(t)
 	const side = 8
-	const rows = 3*side - 2    // of the input that all rows of an output read: two lie outside
+	const rows = 3*side - 2    // input rows that all output rows read: two lie outside
 	exact := map[string]int64{ // worked out by hand
 		"conv3d 3×3×3 128→128":          4 * rows * side * 2 * 9 * 128 * 128,
 		"conv3d 3×3×3 Winograd 128→128": 4 * rows * side * 2 * 9 * 128 * 128,
@@ -46,7 +46,7 @@ func TestOps(t *testing.T) {
 	}
 }
 
-// Frames grow with the device and the time, and stop where they should.
+// Frames grow with the device and the time, within their limits.
 func TestOpSides(t *testing.T) {
 	c, attention, norm := &opCases[0], &opCases[8], &opCases[9]
 	require.Equal(t, sideLeast, c.side(Roofline{GFLOPs: 1, GBs: 1}, time.Second))
@@ -55,8 +55,8 @@ func TestOpSides(t *testing.T) {
 	require.Equal(t, 256, norm.side(Roofline{GFLOPs: 1, GBs: 1}, time.Second))
 }
 
-// A report has every part that was asked for, for people and machines, and
-// tells nothing of whose machine it was.
+// A report has every requested part, for people and machines, and does not identify the
+// machine's user.
 func TestRun(t *testing.T) {
 	dev := gputest.Open(t)
 	r, err := Run(context.Background(), dev, Options{
@@ -97,8 +97,7 @@ func TestRun(t *testing.T) {
 	require.Equal(t, "lib.so", dawn("/a/person/lib.so"))
 }
 
-// What there is no time for is said, not measured, of the family that was asked
-// for.
+// Parts without time for them are named as missing, for the requested family.
 func TestNoTime(t *testing.T) {
 	dev := gputest.Open(t)
 	families := vae.Families()
@@ -116,7 +115,7 @@ func TestNoTime(t *testing.T) {
 	}
 }
 
-// What was measured until somebody lost patience is told, with the reason.
+// After an interrupt the report has what was measured before, and the reason.
 func TestInterrupted(t *testing.T) {
 	dev := gputest.Open(t)
 	ctx, stop := context.WithCancel(context.Background())
@@ -132,7 +131,7 @@ func TestInterrupted(t *testing.T) {
 	require.Contains(t, r.Markdown(), "**The rest was not measured**: ")
 }
 
-// Weights that are made up are neither zero nor large, as floats and as halves.
+// Random weights are neither zero nor large, as floats and as halves.
 func TestMadeUp(t *testing.T) {
 	dev := gputest.Open(t)
 	m, err := vae.OpenPublished(dev, vae.Families()[1], vae.Settings{})

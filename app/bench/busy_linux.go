@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// turnsNow are those since this program's threads began.
+// turnsNow returns the times since this program's threads started.
 func turnsNow() (t turns) {
-	files, _ := filepath.Glob("/proc/self/task/*/schedstat") // the pattern is a good one
+	files, _ := filepath.Glob("/proc/self/task/*/schedstat") // the pattern is valid
 	for _, file := range files {
-		text, _ := os.ReadFile(file) // there is none of a thread that has just ended
+		text, _ := os.ReadFile(file) // the thread may have ended
 		var ran, waited time.Duration
 		if n, _ := fmt.Sscan(string(text), &ran, &waited); n == 2 {
 			t.ran, t.waited = t.ran+ran, t.waited+waited

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Threads that are more than there are processors for wait for one.
+// With more threads than processors, some wait.
 func TestTurns(t *testing.T) {
 	n := 4 * runtime.NumCPU()
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(n))

@@ -7,7 +7,7 @@ import (
 	"tessera/app/terminal"
 )
 
-// Markdown is the report for people, to be sent or kept.
+// Markdown formats the report for people.
 func (r *Report) Markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# tessera bench\n\n")

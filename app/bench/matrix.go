@@ -14,20 +14,19 @@ import (
 //go:embed matrix.wgsl
 var matrixText string
 
-// matrixSums are those of a subgroup.
+// matrixSums is the number of sums in a subgroup.
 const matrixSums = 8
 
-// Matrix is what a device's matrix units do at most, in the quickest of its
-// sizes.
+// Matrix is the peak of a device's matrix units, in their quickest size.
 type Matrix struct {
 	Of     string  `json:"of"` // M×N×K of halves, with sums in f32
 	GFLOPs float64 `json:"gflops"`
 
-	Missing string `json:"missing,omitempty"` // why none of them could be measured
+	Missing string `json:"missing,omitempty"` // why no size could be measured
 }
 
-// measureMatrices is nil for a device without matrices of halves with sums in
-// f32. A size that the driver lists and then refuses is passed over.
+// measureMatrices returns nil for a device without matrices of halves with sums in f32.
+// It skips a size that the driver lists and then refuses.
 func measureMatrices(ctx context.Context, dev *gpu.Device, patience time.Duration) (best *Matrix, err error) {
 	for _, m := range dev.Info().Matrices {
 		if m.In != "f16" || m.Out != "f32" {
@@ -47,7 +46,7 @@ func measureMatrices(ctx context.Context, dev *gpu.Device, patience time.Duratio
 	return best, nil
 }
 
-// measure takes more workgroups until they fill the device.
+// measure adds workgroups until they fill the device.
 func (r *Matrix) measure(ctx context.Context, dev *gpu.Device, m gpu.Matrix, patience time.Duration) error {
 	for groups := uint32(fmaGroups); groups <= 1<<12; groups *= 4 {
 		k := newMatrix(dev.Info(), m, groups, 2048)
@@ -67,10 +66,10 @@ func (r *Matrix) measure(ctx context.Context, dev *gpu.Device, m gpu.Matrix, pat
 	return nil
 }
 
-// matrixKernel counts the FLOPs of one subgroup in each workgroup.
+// matrixKernel counts the FLOPs of one subgroup per workgroup.
 type matrixKernel struct{ kernel }
 
-// newMatrix is the products of so many workgroups.
+// newMatrix makes the products of a number of workgroups.
 func newMatrix(info gpu.Info, m gpu.Matrix, groups uint32, steps int) *matrixKernel {
 	a, b := &gpu.Buffer{Label: "left", Size: int64(2 * 2 * m.M * m.K)}, &gpu.Buffer{Label: "right", Size: int64(2 * 4 * m.K * m.N)}
 	y := &gpu.Buffer{Label: "sums", Size: int64(groups) * int64(4*matrixSums*m.M*m.N)}
@@ -86,7 +85,7 @@ func newMatrix(info gpu.Info, m gpu.Matrix, groups uint32, steps int) *matrixKer
 	return k
 }
 
-// subgroups is how many a workgroup has, which a run tells.
+// subgroups runs the kernel to count the subgroups of a workgroup.
 func (k *matrixKernel) subgroups(ctx context.Context, dev *gpu.Device) (float64, error) {
 	n := k.buffers[3]
 	defer dev.Free(k.buffers...)

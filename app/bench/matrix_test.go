@@ -14,8 +14,8 @@ import (
 	"tessera/gpu/gputest"
 )
 
-// The matrix kernel makes every product that it is counted for, exactly, since
-// they are of whole numbers.
+// The matrix kernel computes every product that its FLOPs count, exactly, because they
+// are of integers.
 func TestMatrix(t *testing.T) {
 	dev := gputest.Open(t)
 	best, err := measureMatrices(context.Background(), dev, time.Millisecond)

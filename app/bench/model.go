@@ -12,7 +12,7 @@ import (
 	"tessera/vae"
 )
 
-// Job is what a whole decode or encode reached, weights not counted in its time.
+// Job is the result of a whole decode or encode. Its time does not include weights.
 type Job struct {
 	Model       string  `json:"model"`
 	Op          string  `json:"op"` // decode or encode
@@ -21,20 +21,20 @@ type Job struct {
 	Width       int     `json:"width"`
 	Seconds     float64 `json:"seconds,omitempty"`
 	FLOPs       int64   `json:"flops"`
-	Bytes       int64   `json:"bytes"`                // if every operand of every command moved once
+	Bytes       int64   `json:"bytes"`                // if each command moved each operand once
 	Share       float64 `json:"share,omitempty"`      // of the roofline
-	Busy        float64 `json:"busy_share,omitempty"` // of a run's time, in which the device was at work; with layers, where there are timestamps
-	First       float64 `json:"first_seconds"`        // of the run before, with compiling and weights
-	PeakBytes   int64   `json:"peak_device_bytes"`    // weights and all
-	Submissions int     `json:"submissions"`          // that it was cut into
+	Busy        float64 `json:"busy_share,omitempty"` // share of a run's time in which the device worked; with layers, where timestamps exist
+	First       float64 `json:"first_seconds"`        // of the run before, with compilation and weights
+	PeakBytes   int64   `json:"peak_device_bytes"`    // including weights
+	Submissions int     `json:"submissions"`          // number of submissions
 	Missing     string  `json:"missing,omitempty"`    // why it was not measured
 	Layers      []Op    `json:"layers,omitempty"`     // in the order of the network
 }
 
-// size is a clip that may be measured.
+// size is a clip to measure.
 type size struct{ frames, height, width int }
 
-// sizes are those, from what the slowest adapter does.
+// sizes are the clips, starting with what the slowest adapter can do.
 var sizes = []size{{1, 32, 32}, {5, 32, 32}, {5, 64, 64}, {17, 64, 64}, {17, 128, 128}, {17, 256, 256}, {17, 512, 512}, {17, 720, 1280}}
 
 // source is a model to measure, opened on a device.
@@ -49,9 +49,9 @@ type subject struct {
 	dev     *gpu.Device
 	model   *vae.Model
 	name    string
-	sizes   []size // of clips, the quickest first
+	sizes   []size // of clips, the smallest first
 	options vae.Options
-	asked   bool // somebody asked for them, and waits
+	asked   bool // the user asked for these sizes and will wait
 }
 
 // plan plans one direction.
@@ -81,16 +81,16 @@ func (s *subject) plan(op string, z size) (*vae.Plan, func() error, error) {
 	}, nil
 }
 
-// up is n/step, rounded up.
+// up returns n/step, rounded up.
 func up(n, step int) int { return (n + step - 1) / step }
 
-// options are the program's own: tiles of the default size, or less where that
-// does not fit.
+// options are the program's defaults: tiles of the default size, or smaller if that does
+// not fit.
 var options = vae.Options{
 	Tile: tiling.Choice{Tile: tiling.Square(tiling.DefaultTile)}, Overlap: tiling.Square(tiling.DefaultOverlap), Shrink: true, Chunk: vae.AutoChunk,
 }
 
-// run measures the largest clip that is done often enough in the time there is.
+// run measures the largest clip that runs often enough in the time.
 func (s *subject) run(op string, patience time.Duration, layers bool) (Job, error) {
 	speed, err := s.model.Speed(s.ctx)
 	if err != nil {
@@ -135,10 +135,10 @@ func (j *Job) refuse(all bool, why string) {
 	}
 }
 
-// fits is whether an error says that something is too large.
+// fits reports whether an error says that something is too large.
 func fits(err error) bool { return errors.Is(err, gpu.ErrTooLarge) || errors.Is(err, vae.ErrMemory) }
 
-// measure runs twice, and where layers are wanted once more with a profile.
+// measure runs twice, and with layers a third time with a profile.
 func (s *subject) measure(j *Job, run func() error, layers bool) (err error) {
 	s.dev.ResetPeaks()
 	if j.First, err = timed(run); err != nil {
@@ -165,14 +165,14 @@ func (s *subject) measure(j *Job, run func() error, layers bool) (err error) {
 	return nil
 }
 
-// timed is how long something takes, in seconds.
+// timed returns the time of run in seconds.
 func timed(run func() error) (float64, error) {
 	begun := time.Now()
 	err := run()
 	return time.Since(begun).Seconds(), err
 }
 
-// layersOf sums a profile up.
+// layersOf sums a profile by layer.
 func layersOf(p *gpu.Profile) []Op {
 	var all []Op
 	at := map[string]int{}
@@ -202,13 +202,13 @@ func (c *clip) Frames() int      { return c.frames }
 func (c *clip) Size() (int, int) { return c.height, c.width }
 func (c *clip) Channels() int    { return c.channels }
 
-// ReadFrame makes the same of every frame.
+// ReadFrame returns the same noise for every frame.
 func (c *clip) ReadFrame(_ int, dst []float32) error {
 	noise(dst)
 	return nil
 }
 
-// noise is uniform in [-1, 1).
+// noise fills v with uniform noise in [-1, 1).
 func noise(v []float32) {
 	state := uint32(1)
 	for i := range v {

@@ -11,26 +11,26 @@ import (
 	"tessera/wgsl"
 )
 
-// Op is what one operation reached.
+// Op is the result of one operation.
 type Op struct {
 	Name    string  `json:"name"`
 	Of      string  `json:"of"`                // shape
-	Kernel  string  `json:"kernel,omitempty"`  // of its programs the one with most operations
+	Kernel  string  `json:"kernel,omitempty"`  // the program with most operations
 	Seconds float64 `json:"seconds,omitempty"` // the best of several runs
-	FLOPs   int64   `json:"flops"`             // of the operation; what makes frames or pixels together computes fewer
-	Bytes   int64   `json:"bytes"`             // if every operand moved once
+	FLOPs   int64   `json:"flops"`             // of the operation; kernels that compute frames or pixels together need fewer
+	Bytes   int64   `json:"bytes"`             // if each operand moved once
 	Share   float64 `json:"share,omitempty"`   // of the roofline
 	Missing string  `json:"missing,omitempty"` // why it was not measured
 }
 
-// compare sets the share of a roofline.
+// compare computes the share of a roofline.
 func (o *Op) compare(roof Roofline) {
 	if o.Seconds > 0 {
 		o.Share = roof.share(o.FLOPs, o.Bytes, o.Seconds)
 	}
 }
 
-// bench is a case under way: buffers are declared as it is recorded.
+// bench is a case in progress: recording it declares its buffers.
 type bench struct {
 	set *wgsl.Set
 	kernel
@@ -41,13 +41,13 @@ type opCase struct {
 	name    string
 	of      string // channels
 	n       int
-	flops   float64 // a pixel of a frame, about; 0 for what moves memory only
+	flops   float64 // per pixel of a frame, about; 0 for cases that only move memory
 	record  func(b *bench, n, side int)
-	counted func(b *bench, n, side int) // what its FLOPs are those of, where fewer do; nil is record
-	largest int                         // side; of what moves memory only, beyond caches, the only one
+	counted func(b *bench, n, side int) // records the commands whose FLOPs count, if they are fewer; nil is record
+	largest int                         // largest side. Cases that only move memory have this side alone, beyond the caches
 }
 
-// opCases are the operations at the widths that the models have.
+// opCases are the operations at the widths of the models.
 var opCases = []opCase{
 	conv(128, 128, 3, 4), conv(256, 256, 3, 4), conv(512, 512, 3, 2), conv(96, 96, 3, 4), conv(512, 512, 1, 1),
 	winograd(128), winograd(256),
@@ -104,14 +104,14 @@ func conv(in, out, kt, n int) opCase {
 			return
 		}
 		w, taps, y := operands(b, n, side)
-		once := &gpu.Batch{} // weights are made once for many frames
+		once := &gpu.Batch{} // weights are prepared once for many frames
 		b.set.Conv3DWinogradRows(b.batch, "conv3d", b.set.WinogradRowsOf(once, "columns", w, taps, y, b.named))
 	}
 	return c
 }
 
-// winograd is a 3x3x3 convolution as clips have it, by the kernels of Winograd's F(2,3)
-// or F(4,3) in time, where the adapter has such.
+// winograd is a 3x3x3 convolution of clips, by the kernels of Winograd's F(2,3) or F(4,3)
+// in time, if the adapter has them.
 func winograd(channels int) opCase {
 	c := conv(channels, channels, 3, 4)
 	c.name += " Winograd"
@@ -119,7 +119,7 @@ func winograd(channels int) opCase {
 		shape := wgsl.Shape{O: channels, I: channels, KT: 3, KS: 3}
 		w := b.weights(shape, b.set.ConvPacking(shape, 1))
 		x, y := b.tensor(n+2, side, channels), b.tensor(n, side, channels)
-		once := &gpu.Batch{} // weights are made once for many frames
+		once := &gpu.Batch{} // weights are prepared once for many frames
 		b.set.Conv3DWinograd(b.batch, "conv3d_winograd", b.set.WinogradOf(once, "taps", w, x, y, b.set.WinogradFrames(shape, n), b.named))
 	}
 	return c
@@ -141,21 +141,21 @@ func (b *bench) tensor(n, side, channels int) wgsl.Tensor {
 	return x
 }
 
-// weights are stored as models store them: as halves.
+// weights declares weights stored as halves, as models store them.
 func (b *bench) weights(s wgsl.Shape, p *wgsl.Packing) wgsl.Weights {
 	return wgsl.Weights{
 		Weight: b.buffer(int64(p.Size(s) * wgsl.Packed.Bytes())), Bias: b.buffer(int64(4 * ((s.O + 7) &^ 7))), Elem: wgsl.Packed, Packing: p,
 	}
 }
 
-// Sides of frames: the first is taken on every adapter, the last on the fastest.
+// Sides of frames: every adapter can do the first; the last is for the fastest.
 const (
 	sideLeast = 32
 	sideMost  = 256
 )
 
-// side is that of frames as large as there is time for: a run, of which there
-// are several, is to take a twentieth of it at a tenth of the roofline's speed.
+// side chooses the largest frames that fit the time: at a tenth of the roofline's speed,
+// one of several runs should take a twentieth of it.
 func (c *opCase) side(r Roofline, patience time.Duration) int {
 	if c.flops == 0 {
 		return c.largest
@@ -170,7 +170,7 @@ func (c *opCase) side(r Roofline, patience time.Duration) int {
 	return side
 }
 
-// run measures an operation on frames of a side.
+// run measures an operation on frames of the given side.
 func (c *opCase) run(ctx context.Context, dev *gpu.Device, set *wgsl.Set, side int, patience time.Duration) (Op, error) {
 	b := &bench{set: set, kernel: kernel{batch: &gpu.Batch{Label: c.name}}}
 	c.record(b, c.n, side)
@@ -192,13 +192,13 @@ func (c *opCase) run(ctx context.Context, dev *gpu.Device, set *wgsl.Set, side i
 	return o, nil
 }
 
-// main is the program that most operations are of.
+// main returns the program that does most of the operations.
 func (b *bench) main() string {
 	most := slices.MaxFunc(b.batch.Commands, func(x, y gpu.Command) int { return cmp.Compare(x.Cost.FLOPs, y.Cost.FLOPs) })
 	return most.Program.Label
 }
 
-// tooLarge is the buffer that is beyond the device's limits.
+// tooLarge describes the buffer that exceeds the device's limits.
 func tooLarge(dev *gpu.Device, buffers []*gpu.Buffer) string {
 	for _, b := range buffers {
 		if b.Size > dev.Limits().MaxBinding {

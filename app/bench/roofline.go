@@ -17,21 +17,20 @@ var (
 	copyText string
 )
 
-// Roofline is what a device can do at most, as kernels measure it that do nothing
-// else.
+// Roofline is a device's peak, measured by kernels that only compute or only copy.
 type Roofline struct {
-	GFLOPs float64 `json:"fma_gflops"`       // multiply-adds of f32 in registers, a multiply-add is two
+	GFLOPs float64 `json:"fma_gflops"`       // f32 multiply-adds in registers, two FLOPs each
 	GBs    float64 `json:"copy_gbs"`         // read and written by a copy
-	Matrix *Matrix `json:"matrix,omitempty"` // where the device has such units; shares are not of them
+	Matrix *Matrix `json:"matrix,omitempty"` // if the device has matrix units; shares do not refer to it
 }
 
-// share is the part of the roofline that work reaches: the time that it would
-// take at least, by its arithmetic or by its traffic, of the time that it took.
+// share is the part of the roofline that work reaches: the least time for its arithmetic
+// or its traffic, over the time it took.
 func (r Roofline) share(flops, bytes int64, seconds float64) float64 {
 	return max(float64(flops)/r.GFLOPs, float64(bytes)/r.GBs) / 1e9 / seconds
 }
 
-// best is the best of two measurements: other programs take the device at times.
+// best takes the better of two measurements: other programs may use the device at times.
 func (r Roofline) best(again Roofline) Roofline {
 	r.GFLOPs, r.GBs = max(r.GFLOPs, again.GFLOPs), max(r.GBs, again.GBs)
 	if m := again.Matrix; m != nil && (r.Matrix == nil || m.GFLOPs > r.Matrix.GFLOPs) {
@@ -40,10 +39,10 @@ func (r Roofline) best(again Roofline) Roofline {
 	return r
 }
 
-// Chains and workgroups of the FMA kernel, and the bytes that are copied.
+// Chains and workgroups of the FMA kernel, and the bytes of the copy.
 const (
-	fmaChains   = 8 // of an invocation,
-	fmaWide     = 4 // more where it is wide
+	fmaChains   = 8 // per invocation,
+	fmaWide     = 4 // times this if it is wide
 	fmaWG       = 64
 	fmaSteps    = 4096
 	fmaGroups   = 32
@@ -52,15 +51,15 @@ const (
 	copyBytes   = 64 << 20
 	scale       = 0.75 // chains settle at shift/(1-scale): neither overflows nor becomes denormal
 	shift       = 0.5
-	enough      = 30 * time.Millisecond // of work that is timed
+	enough      = 30 * time.Millisecond // measured time of a run
 	wordBytes   = 4
 	vectorBytes = 16
 )
 
-// rooflineParams is that of both kernels.
+// rooflineParams are the parameters of both kernels.
 type rooflineParams struct{ First gpu.First }
 
-// MeasureRoofline measures, in about a second.
+// MeasureRoofline measures the roofline in about a second.
 func MeasureRoofline(ctx context.Context, dev *gpu.Device, patience time.Duration) (Roofline, error) {
 	var r Roofline
 	for _, f := range fmaForms {
@@ -86,15 +85,15 @@ func MeasureRoofline(ctx context.Context, dev *gpu.Device, patience time.Duratio
 	return r, err
 }
 
-// kernel is a batch that is timed, with its buffers.
+// kernel is a batch to time, with its buffers.
 type kernel struct {
 	batch   *gpu.Batch
 	buffers []*gpu.Buffer
-	data    []byte // of the first buffer; nil: noise in all
+	data    []byte // of the first buffer; nil: all have noise
 }
 
-// time is the best time of a batch in seconds, after a run that compiles: of
-// three runs at least, more within its patience.
+// time returns the best time of a batch in seconds. After one run that compiles, it does
+// at least three more, and further ones within patience.
 func (k *kernel) time(ctx context.Context, dev *gpu.Device, patience time.Duration) (float64, error) {
 	defer dev.Free(k.buffers...)
 	if err := dev.Alloc(k.buffers...); err != nil {
@@ -126,9 +125,8 @@ func (k *kernel) time(ctx context.Context, dev *gpu.Device, patience time.Durati
 	return max(best, 1e-9), nil
 }
 
-// fill writes the data or, where there is none, what is neither zero nor large as
-// f32 or as halves to every buffer: zeros take less power, which makes cards
-// quicker than they are.
+// fill writes data, or else numbers that are neither zero nor large as f32 or halves, to
+// every buffer. Zeros take less power, which makes cards faster than they really are.
 func (k *kernel) fill(dev *gpu.Device) error {
 	if k.data != nil {
 		return dev.Write(k.buffers[0].All(), k.data)
@@ -150,14 +148,14 @@ func (k *kernel) fill(dev *gpu.Device) error {
 	return nil
 }
 
-// fmaForm is a way to write the arithmetic; drivers differ in which is the quickest.
+// fmaForm is a way to write the arithmetic; the fastest one depends on the driver.
 type fmaForm struct{ fused, wide float64 }
 
 var fmaForms = []fmaForm{{1, 1}, {1, 0}, {0, 1}, {0, 0}}
 
 func (f fmaForm) chains() int { return fmaChains + fmaWide*int(f.wide) }
 
-// newFMA is the arithmetic of so many workgroups.
+// newFMA makes the arithmetic of a number of workgroups.
 func newFMA(groups uint32, steps int, f fmaForm) *kernel {
 	x := &gpu.Buffer{Label: "fma in", Size: 2 * wordBytes}
 	y := &gpu.Buffer{Label: "fma out", Size: int64(groups) * fmaWG * wordBytes}
@@ -174,7 +172,7 @@ func newFMA(groups uint32, steps int, f fmaForm) *kernel {
 	return k
 }
 
-// newCopy copies so many bytes.
+// newCopy makes a copy of the given bytes.
 func newCopy(bytes int64) *kernel {
 	x, y := &gpu.Buffer{Label: "copy in", Size: bytes}, &gpu.Buffer{Label: "copy out", Size: bytes}
 	p := &gpu.Program{Label: "copy", Source: copyText, Storage: []gpu.Access{gpu.Read, gpu.ReadWrite}}

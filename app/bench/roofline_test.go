@@ -26,8 +26,8 @@ func result(t *testing.T, dev *gpu.Device, k *kernel) []byte {
 	return out
 }
 
-// The FMA kernel makes every multiply-add that it is counted for: with few steps
-// its sums still depend on each, and many are what the chains settle at.
+// The FMA kernel computes every multiply-add that its FLOPs count: after few steps its
+// sums depend on each one, after many they are the chains' limits.
 func TestFMA(t *testing.T) {
 	dev := gputest.Open(t)
 	for _, f := range fmaForms {
@@ -50,7 +50,7 @@ func TestFMA(t *testing.T) {
 	}
 }
 
-// The copy is one.
+// The copy kernel copies.
 func TestCopy(t *testing.T) {
 	dev := gputest.Open(t)
 	for _, groups := range []int64{1, 6, 1024} {
@@ -62,8 +62,8 @@ func TestCopy(t *testing.T) {
 	}
 }
 
-// The roofline has both figures, and what is further from it in time counts; of
-// two measurements the better holds.
+// The roofline has both figures. A share uses the slower of the two, and of two
+// measurements the better one counts.
 func TestRoofline(t *testing.T) {
 	dev := gputest.Open(t)
 	r, err := MeasureRoofline(context.Background(), dev, time.Second)

@@ -8,7 +8,7 @@ import (
 	"runtime"
 )
 
-// Started: elsewhere programs are started in terminals that stay.
+// Started returns false: on other systems programs start in a terminal that stays open.
 func Started() bool { return false }
 
 // browse opens a file in the user's browser.

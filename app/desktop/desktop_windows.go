@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// Started reports whether the program was started by a double click or by
-// dragging a file onto it: its console then closes with it.
+// Started reports whether the program was started by a double click or by dragging a file
+// onto it. Its console closes when it ends.
 func Started() bool {
 	snapshot, err := windows.CreateToolhelp32Snapshot(windows.TH32CS_SNAPPROCESS, 0)
 	if err != nil {
@@ -27,8 +27,8 @@ func Started() bool {
 	return false
 }
 
-// OpenPage opens the page in the browser, which is the program for http: that for
-// .html may be an editor. Of a command line other users see nothing on Windows.
+// OpenPage opens the page in the program for http, the browser; the program for .html may
+// be an editor. Windows hides a command line from other users, so url can be an argument.
 func OpenPage(url string) (remove func(), err error) {
 	remove = func() {}
 	verb, err := windows.UTF16PtrFromString("open")

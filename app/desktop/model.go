@@ -10,14 +10,13 @@ import (
 	"tessera/temporary"
 )
 
-// modelFile is the file that holds the path of the last checkpoint.
+// modelFile returns the path of the file that stores the last checkpoint's path.
 func modelFile() (string, error) {
 	dir, err := os.UserConfigDir()
 	return filepath.Join(dir, "tessera", "last-model.txt"), err
 }
 
-// KeepModel keeps a checkpoint's path for latents that are dragged onto the
-// program.
+// KeepModel stores a checkpoint's path for latents that are dragged onto the program.
 func KeepModel(model string) error {
 	file, err := modelFile()
 	if err != nil {
@@ -43,8 +42,7 @@ func KeepModel(model string) error {
 	return err
 }
 
-// Model is the path that was kept, "" where none was or nothing is there any
-// more.
+// Model returns the stored path, "" if there is none or its file is gone.
 func Model() (string, error) {
 	file, err := modelFile()
 	if err != nil {

@@ -16,17 +16,17 @@ import (
 // pageLife is how long a browser may take to start.
 const pageLife = time.Minute
 
-// redirect makes a file that only this user can read and that leads to url. A
-// browser is given its name, since what is in a program's arguments all users
-// see, and url has the token. It stands until it is removed, which may be asked
-// for again, and no longer than a browser may take.
+// redirect writes a file that leads to url and that only this user can read. The browser
+// gets the file's name, because all users can see a program's arguments and url contains
+// the token. The file exists until remove is called, at most as long as a browser may
+// take to start. remove may be called again.
 func redirect(url string) (path string, remove func(), err error) {
 	dir, err := temporary.Mkdir(os.TempDir(), "tessera-open", 0o700)
 	if err != nil {
 		return "", nil, fmt.Errorf("serve: %w", err)
 	}
 	remove = sync.OnceFunc(func() {
-		dir.Close() // Windows removes no folder that is open
+		dir.Close() // Windows does not remove an open folder
 		os.RemoveAll(dir.Name())
 	})
 	path = filepath.Join(dir.Name(), "tessera.html")

@@ -13,20 +13,20 @@ import (
 	"tessera/temporary"
 )
 
-// File is a file or folder of the command line, and what it is called there.
+// File is a file or folder of the command line, with its name in messages.
 type File struct{ What, Path string }
 
-// Named is a file that is called so.
+// Named makes a File.
 func Named(what, path string) File { return File{what, path} }
 
-// Outputs are what a command will make.
+// Outputs are the files that a command will write.
 type Outputs []File
 
-// Inputs are what it reads, as flags name it; those that are empty are left out.
+// Inputs are the files that it reads, by their flags; empty ones are ignored.
 type Inputs []File
 
-// check refuses, before anything is opened, outputs that can't be and those that
-// would replace an input or come to lie among its frames.
+// check refuses, before anything is opened, impossible outputs and outputs that would
+// replace an input or become one of its frames.
 func (out Outputs) check(in Inputs) error {
 	for _, o := range out {
 		if err := CheckName(o.Path); err != nil {
@@ -50,7 +50,7 @@ func (out Outputs) check(in Inputs) error {
 	return nil
 }
 
-// CheckName refuses what names nothing.
+// CheckName refuses a name without a file part.
 func CheckName(output string) error {
 	switch output {
 	case "":
@@ -59,7 +59,7 @@ func CheckName(output string) error {
 	return nil
 }
 
-// checkStream refuses standard output that is a file which is read.
+// checkStream refuses standard output if it is a file that the command reads.
 func checkStream(in Inputs) error {
 	out, err := os.Stdout.Stat()
 	for _, i := range in {
@@ -70,11 +70,11 @@ func checkStream(in Inputs) error {
 	return nil
 }
 
-// checkAgainst compares an output, which need not be there, with an input.
+// checkAgainst compares an output, which need not exist, with an input.
 func (o File) checkAgainst(in File) error {
 	target, err := media.Target(o.Path)
 	if err != nil {
-		return nil // it can't come into being, and creating it tells why
+		return nil // it cannot be created; creating it reports why
 	}
 	source := in.Path
 	if t, err := media.Target(source); err == nil {
@@ -83,7 +83,7 @@ func (o File) checkAgainst(in File) error {
 	switch {
 	case target == source || sameFile(target, source):
 		return terminal.Refused("%s is the %s %s, which it would replace", o.What, in.What, in.Path)
-	case within(source, target) || within(in.Path, target): // which may be a link there
+	case within(source, target) || within(in.Path, target): // the input may be a link there
 		return terminal.Refused("%s holds the %s %s, which it would replace", o.What, in.What, in.Path)
 	case framesLike(target) && within(target, source):
 		return terminal.Refused("%s lies in the %s %s, expected frames of another folder", o.What, in.What, in.Path)
@@ -91,8 +91,8 @@ func (o File) checkAgainst(in File) error {
 	return nil
 }
 
-// all are the inputs, the shards that a checkpoint's index names, the frames that a
-// pattern stands for and those that links in a folder lead to.
+// all returns the inputs, with the shards that a checkpoint's index names, the frames
+// that a pattern matches and the targets of links in a folder.
 func (in Inputs) all() Inputs {
 	var all Inputs
 	for _, i := range in {
@@ -110,7 +110,7 @@ func (in Inputs) all() Inputs {
 		folder, _ := os.Stat(i.Path)
 		for _, path := range media.PictureFiles(i.Path) {
 			info, err := os.Lstat(path)
-			if err == nil && (folder == nil || info.Mode()&fs.ModeSymlink != 0) { // others lie in the folder that is refused
+			if err == nil && (folder == nil || info.Mode()&fs.ModeSymlink != 0) { // other frames lie in the folder, which is checked
 				all = append(all, File{i.What + "'s frame", path})
 			}
 		}
@@ -118,15 +118,14 @@ func (in Inputs) all() Inputs {
 	return all
 }
 
-// sameFile reports whether two names are of one file or folder, by whatever path or
-// link.
+// sameFile reports whether two names refer to one file or folder, by any path or link.
 func sameFile(a, b string) bool {
 	x, err := os.Stat(a)
 	y, berr := os.Stat(b)
 	return err == nil && berr == nil && os.SameFile(x, y)
 }
 
-// within reports whether path, which need not be there, is below a folder.
+// within reports whether path, which need not exist, is below a folder.
 func within(path, folder string) bool {
 	top, err := os.Stat(folder)
 	if err != nil || !top.IsDir() {
@@ -145,17 +144,17 @@ func within(path, folder string) bool {
 	}
 }
 
-// framesLike is what would be taken for frames among others: pictures, and
-// folders of them.
+// framesLike reports whether a path would be read as a frame among others: a picture or a
+// folder of pictures.
 func framesLike(path string) bool {
 	info, err := os.Stat(path)
 	ext := strings.ToLower(filepath.Ext(strings.TrimLeft(filepath.Base(path), ".")))
 	return err == nil && info.IsDir() || slices.Contains([]string{"", ".png", ".tif", ".tiff", ".exr"}, ext)
 }
 
-// Begin is what every command does before it opens anything: it refuses outputs that
-// can't be, with noClobber also those whose names are taken. What programs that were
-// killed have left where this one will write is removed.
+// Begin checks a command's files before it opens any. It refuses impossible outputs, and
+// with noClobber also existing ones. It removes leftovers of killed programs where the
+// command will write.
 func Begin(noClobber bool, out Outputs, in Inputs) error {
 	if err := out.check(in); err != nil {
 		return err
@@ -177,7 +176,7 @@ func Begin(noClobber bool, out Outputs, in Inputs) error {
 	return nil
 }
 
-// Vacant refuses outputs whose names are taken, as --no-clobber asks.
+// Vacant refuses outputs that exist, for --no-clobber.
 func (out Outputs) Vacant() error {
 	for _, o := range out {
 		if _, err := os.Lstat(o.Path); err == nil && o.Path != Stream {

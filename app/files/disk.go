@@ -10,17 +10,16 @@ import (
 	"tessera/media"
 )
 
-// Disk is what a command keeps in temporary files at most, in bytes.
+// Disk is the largest size of a command's temporary files, in bytes.
 type Disk struct {
-	Frames int64 // decoded
-	Spool  int64 // what the device has no room for
-	Output int64 // that is streamed, until it is complete
-	Alpha  int64 // of decoded frames, until their colours are
+	Frames int64 // decoded frames
+	Spool  int64 // what does not fit on the device
+	Output int64 // of a streamed output, until it is complete
+	Alpha  int64 // of decoded frames, until their colours are decoded
 }
 
-// Hold has a clip that is decoded while it is read kept on disk where a plan reads
-// its frames several times, and sees to the disk for that and for what else is
-// needed.
+// Hold stores a clip on disk if it is decoded while it is read and the plan reads its
+// frames several times. It checks that the disk has room for this and the other files.
 func (d Disk) Hold(t *terminal.Terminal, stage string, clip media.Clip, reads int) error {
 	s, streamed := clip.(media.Streamed)
 	if !streamed || reads < 2 {
@@ -33,7 +32,7 @@ func (d Disk) Hold(t *terminal.Terminal, stage string, clip media.Clip, reads in
 	return s.Keep()
 }
 
-// Room says how much disk a stage takes, and refuses what the disk has not.
+// Room reports a stage's disk use, and refuses it if the disk has less space.
 func (d Disk) Room(t *terminal.Terminal, stage string) error {
 	var what []string
 	for _, part := range []struct {
@@ -60,7 +59,7 @@ func (d Disk) Room(t *terminal.Terminal, stage string) error {
 	return nil
 }
 
-// smaller names the flags that help.
+// smaller names the flags that reduce it.
 func (d Disk) smaller() string {
 	text := ""
 	if d.Frames > 0 || d.Spool > 0 {

@@ -4,7 +4,7 @@ package files
 
 import "syscall"
 
-// FreeSpace is what a user may still write in a folder.
+// FreeSpace returns how many bytes the user may still write in a folder.
 func FreeSpace(dir string) (bytes int64, known bool) {
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(dir, &s); err != nil {

@@ -2,7 +2,7 @@ package files
 
 import "golang.org/x/sys/windows"
 
-// FreeSpace is what a user may still write in a folder.
+// FreeSpace returns how many bytes the user may still write in a folder.
 func FreeSpace(dir string) (bytes int64, known bool) {
 	name, err := windows.UTF16PtrFromString(dir)
 	if err != nil {

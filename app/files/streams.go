@@ -24,26 +24,25 @@ import (
 	"tessera/temporary"
 )
 
-// Stream is the name of standard input and output on the command line. What goes to
-// standard output has no name to tell its format; what comes from standard input is known
-// by how it begins.
+// Stream is the name of standard input and output on the command line. Standard output
+// has no extension, so its format needs a flag or the default; standard input's format is
+// detected from its first bytes.
 const Stream = "-"
 
-// Stdin and stdout are what they are called.
+// Stdin and stdout are their names in messages.
 const Stdin, stdout = "standard input", "standard output"
 
-// Streams are standard input and output as a command's input and output.
+// Streams handles standard input and output as a command's input and output.
 type Streams struct {
 	*terminal.Terminal
-	Out io.Writer // standard output, where it is the command's output
+	Out io.Writer // standard output, if the output goes there
 
-	format string   // of that
-	spool  *os.File // folder with what came by standard input
+	format string   // of that output
+	spool  *os.File // folder with the stored standard input
 }
 
-// Output makes standard output the command's output, if output says so, in the
-// format that is asked for or else the first of those that there are. All that is
-// said goes to standard error then.
+// Output connects the command's output to standard output if output is "-", in the given
+// format or else the first of formats. All messages then go to standard error.
 func (s *Streams) Output(output, format string, formats ...string) error {
 	known := strings.Join(formats[:len(formats)-1], ", ") + " or " + formats[len(formats)-1]
 	switch {
@@ -64,7 +63,7 @@ func (s *Streams) Output(output, format string, formats ...string) error {
 	return nil
 }
 
-// Name is what tells the format of an output.
+// Name returns a name whose extension is the output's format.
 func (s *Streams) Name(path string) string {
 	if path == Stream {
 		return stdout + "." + s.format
@@ -72,7 +71,7 @@ func (s *Streams) Name(path string) string {
 	return path
 }
 
-// Given is an input by a name that can be compared with others.
+// Given returns an input's path in a form that can be compared with others.
 func Given(path string) string {
 	if path != Stream {
 		return path
@@ -83,8 +82,8 @@ func Given(path string) string {
 	return ""
 }
 
-// Input is the path of a file with what an input holds. Standard input is kept in
-// one until the command ends, unless it is a file itself.
+// Input returns the path of a file with the input's content. Standard input is stored in
+// a temporary file until the command ends, unless it is a file already.
 func (s *Streams) Input(ctx context.Context, path string) (string, error) {
 	if path != Stream {
 		return path, nil
@@ -104,8 +103,8 @@ func (s *Streams) Input(ctx context.Context, path string) (string, error) {
 	return own, err
 }
 
-// Discard removes what was kept of standard input: what is in the folder while
-// that is in use, and then the folder, which Windows keeps while it is open.
+// Discard removes the stored standard input: first the content of the folder, then the
+// folder, which Windows keeps while it is open.
 func (s *Streams) Discard() {
 	if s.spool != nil {
 		os.RemoveAll(s.spool.Name())
@@ -114,8 +113,8 @@ func (s *Streams) Discard() {
 	}
 }
 
-// keep makes a file in folder of what f holds. A file that is at its beginning is
-// linked to where that can be.
+// keep stores the content of f in folder. It links a file that is at its beginning, if
+// possible.
 func keep(folder string, f *os.File) (string, error) {
 	whole := bufio.NewReaderSize(f, 1<<20)
 	at, err := f.Seek(0, io.SeekCurrent)
@@ -140,8 +139,8 @@ func keep(folder string, f *os.File) (string, error) {
 	return asFilm(path, head)
 }
 
-// asFilm takes the ending from a file of several pictures, one behind the other,
-// as ffmpeg's image2pipe writes them: that is for ffmpeg, too.
+// asFilm removes the extension of a file that holds several pictures one after another,
+// as ffmpeg's image2pipe writes them, so that ffmpeg reads it.
 func asFilm(path string, head []byte) (string, error) {
 	several, err := false, error(nil)
 	switch filepath.Ext(path) {
@@ -162,7 +161,7 @@ func asFilm(path string, head []byte) (string, error) {
 	return film, os.Rename(path, film)
 }
 
-// holds looks for text in a file.
+// holds reports whether a file contains text.
 func holds(path, text string) (bool, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -176,13 +175,13 @@ func holds(path, text string) (bool, error) {
 			return true, nil
 		}
 		if err != nil {
-			return false, nil // the end
+			return false, nil // end of the file
 		}
 		kept = copy(part, part[len(part)-len(text):])
 	}
 }
 
-// Latent is Input of a latent, which has to begin as one.
+// Latent is Input for a latent; it checks that the file begins as one.
 func (s *Streams) Latent(ctx context.Context, path string) (string, error) {
 	own, err := s.Input(ctx, path)
 	if err != nil || path != Stream || slices.Contains([]string{".safetensors", ".npy", ".npz", ".pt"}, filepath.Ext(own)) {
@@ -199,7 +198,7 @@ func (s *Streams) Latent(ctx context.Context, path string) (string, error) {
 	return "", job.BadInput("%s: not a latent, expected .safetensors, .latent, .npy, .npz, .pt or .pth", Stdin)
 }
 
-// spoolTo copies what r holds to a file, as long as the disk has room to spare.
+// spoolTo copies r to a file while the disk has room to spare.
 func spoolTo(path string, r io.Reader) error {
 	const part, spare = 16 << 20, 256 << 20
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
@@ -221,7 +220,8 @@ func spoolTo(path string, r io.Reader) error {
 	}
 }
 
-// Ending is that of a file that begins so; none for what is left to ffmpeg.
+// Ending returns the extension for a file with these first bytes; "" for formats that
+// ffmpeg detects.
 func Ending(head []byte) string {
 	zip := bytes.HasPrefix(head, []byte("PK\x03\x04"))
 	switch {

@@ -7,9 +7,9 @@ import (
 	"os"
 )
 
-// Await returns what read does or, where ctx ends first, its error at once: a
-// file on a disk that sleeps or a server that is gone can't be waited for then.
-// read is left to itself, so it must neither write nor hold what needs closing.
+// Await returns what read returns, or ctx's error as soon as ctx ends: a read from a
+// sleeping disk or a lost server cannot be interrupted. read then continues unattended,
+// so it must not write, nor hold anything that needs closing.
 func Await[T any](ctx context.Context, read func() (T, error)) (T, error) {
 	type result struct {
 		value T
@@ -29,10 +29,10 @@ func Await[T any](ctx context.Context, read func() (T, error)) (T, error) {
 	}
 }
 
-// maxSmall bounds a file of tokens or of a certificate, in bytes.
+// maxSmall limits a file of tokens or of a certificate, in bytes.
 const maxSmall = 1 << 20
 
-// ReadSmall reads a file that is small, a pipe too: a secret may come by one.
+// ReadSmall reads a small file, also from a pipe, which may carry a secret.
 func ReadSmall(ctx context.Context, path string) ([]byte, error) {
 	return Await(ctx, func() ([]byte, error) {
 		f, err := os.Open(path)

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A file that never comes holds nothing up once the program is to end.
+// A read that never returns does not delay the end of the program.
 func TestReadingEndsWithTheProgram(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	begun, never := make(chan struct{}), make(chan struct{})

@@ -17,9 +17,8 @@ import (
 	"syscall"
 )
 
-// Context returns a context that ends at the first signal, and replaces those of the
-// writers that are pipes. A second signal ends the program at once. stop releases the
-// signals.
+// Context returns a context that ends at the first signal, and replaces the writers that
+// are pipes. A second signal ends the program at once. stop releases the signals.
 func Context(w ...*io.Writer) (ctx context.Context, stop func()) {
 	ctx, left := context.WithCancelCause(context.Background())
 	ctx, release := signal.NotifyContext(ctx, signals()...)
@@ -31,10 +30,10 @@ func Context(w ...*io.Writer) (ctx context.Context, stop func()) {
 	}
 }
 
-// signals are those that end a job: Ctrl-C, a request to end, and a terminal that is
-// closed, unless the program was started to outlive that.
+// signals are the ones that end a job: Ctrl-C, a request to terminate, and a closed
+// terminal unless the program was started with nohup.
 func signals() []os.Signal {
-	if signal.Ignored(syscall.SIGHUP) { // by nohup
+	if signal.Ignored(syscall.SIGHUP) { // set by nohup
 		return []os.Signal{os.Interrupt, syscall.SIGTERM}
 	}
 	return []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP}

@@ -12,19 +12,18 @@ import (
 	"time"
 )
 
-// ErrUnread is why a job ends whose output nobody reads any more.
+// ErrUnread is the cause if a job ends because the reader of its output left.
 var ErrUnread = errors.New("the output's reader has closed it")
 
-// pipe is a pipe as standard output or error. When who reads it leaves, the job
-// ends as it does at Ctrl-C, without a word. Who reads nothing doesn't hold it up
-// once it is interrupted.
+// pipe is a pipe as standard output or error. If its reader leaves, the job ends as at
+// Ctrl-C, without a message. After an interrupt, a stalled reader does not delay the end.
 type pipe struct {
 	io.Writer
 	ctx  context.Context
 	left context.CancelCauseFunc
 }
 
-// patience is how long last words wait to be read.
+// patience is how long the last output waits for its reader.
 const patience = 250 * time.Millisecond
 
 func (p *pipe) Write(b []byte) (int, error) {
@@ -50,11 +49,11 @@ func (p *pipe) Write(b []byte) (int, error) {
 	return wrote, failed
 }
 
-// replacePipes makes pipes of those of the writers that are such, for a job that ends
-// with ctx, which left ends.
+// replacePipes wraps those writers that are pipes, for a job whose context is ctx; left
+// cancels it.
 func replacePipes(ctx context.Context, left context.CancelCauseFunc, w ...*io.Writer) {
-	// Without this a write to them would end the program at once. Writes to
-	// other pipes, such as a child's, fail either way.
+	// Without this, a write to a closed standard output or error would end the program at
+	// once. Writes to other pipes, such as a child's, return an error either way.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	for _, w := range w {
 		f, ok := (*w).(*os.File)

@@ -15,7 +15,7 @@ import (
 	"tessera/vae"
 )
 
-// kl is the configuration of a small AutoencoderKL in a file of that name.
+// kl returns the configuration of a small AutoencoderKL in a file of that name.
 func kl(t *testing.T, name string) vae.Config {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -28,8 +28,8 @@ func kl(t *testing.T, name string) vae.Config {
 	return c
 }
 
-// Which model an AutoencoderKL is, is said where it is a guess that scales a latent, and
-// nowhere else. A latent that tells its model decides.
+// The AutoencoderKL model is reported only where it is a guess that scales a latent. A
+// latent that names its model decides.
 func TestAssumedModel(t *testing.T) {
 	const doubt = "thing.safetensors: the file does not say which model it is. Assuming Stable Diffusion; SDXL and Playground 2.5 have the same tensors and another latent scale. Choose with --as: sd, sdxl, playground"
 	thing, xl := kl(t, "thing.safetensors"), kl(t, "sdxl.safetensors")

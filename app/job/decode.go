@@ -14,9 +14,9 @@ import (
 // separately; the other fields describe one.
 type Decoding struct {
 	Latent  latent.Latent
-	Options vae.DecodeOptions // RGBA8 and Internals are the caller's to choose
-	Clip    media.Format      // what comes out
-	Whole   int               // frames that the latent stands for; Clip has no more
+	Options vae.DecodeOptions // the caller sets RGBA8 and Internals
+	Clip    media.Format      // format of the result
+	Whole   int               // frames that the latent stands for, at least Clip's
 	Scale   string            // of the latent's numbers
 	// Notes report assumptions, Guesses how an ambiguous file was read, Warnings
 	// probable mistakes.
@@ -41,7 +41,7 @@ func Decode(c vae.Config, z latent.Latent, name string, want Choices) (Decoding,
 		return d, err
 	}
 	d.Warnings = warnings
-	if !z.Images || !c.Independent { // else it is one whether frames or pictures come first
+	if !z.Images || !c.Independent { // otherwise it is one frame in either order
 		for _, text := range z.Notes {
 			d.Guesses = append(d.Guesses, name+": "+text)
 		}
@@ -64,7 +64,7 @@ func Decode(c vae.Config, z latent.Latent, name string, want Choices) (Decoding,
 	origin := c.Origin(was)
 	images := want.independent(origin.Images)
 	if images != was.Images {
-		was.Frames = 0 // is of the other kind
+		was.Frames = 0 // it counts the other kind
 	}
 	if err := d.number(c, was, origin, name, want); err != nil {
 		return d, err
@@ -83,16 +83,16 @@ func Decode(c vae.Config, z latent.Latent, name string, want Choices) (Decoding,
 	return d, nil
 }
 
-// Doubts are Guesses and Warnings, for clients that do not distinguish them.
+// Doubts returns Guesses and Warnings, for clients that do not distinguish them.
 func (d Decoding) Doubts() []string {
 	return append(append([]string(nil), d.Guesses...), d.Warnings...)
 }
 
-// cacheOf is the model that made the latents of a trainer's cache, which c has to decode;
-// zero where the file doesn't say.
+// cacheOf returns the model that made a trainer's cached latents, which c must match;
+// zero if the file does not name it.
 func cacheOf(c vae.Config, z latent.Latent, name string) (latent.Checkpoint, error) {
 	t := z.Trainer
-	if t == nil || t.Model == "" || c.Latent == 0 { // no model yet is no other
+	if t == nil || t.Model == "" || c.Latent == 0 { // a model that is not open yet cannot differ
 		return latent.Checkpoint{}, nil
 	}
 	made, expected := c.Cached(t)
@@ -105,7 +105,7 @@ func cacheOf(c vae.Config, z latent.Latent, name string) (latent.Checkpoint, err
 	return made, nil
 }
 
-// draw makes a latent of moments: their mean, unless a sample is asked for.
+// draw makes a latent of moments: their mean, or a sample if requested.
 func (d *Decoding) draw(name string, want Choices) error {
 	z := d.Latent
 	switch {
@@ -125,7 +125,7 @@ func (d *Decoding) draw(name string, want Choices) error {
 	return nil
 }
 
-// number finds the scale of the latent's numbers, and says what is odd of them.
+// number determines the scale of the latent's numbers, and warns about unusual ones.
 func (d *Decoding) number(c vae.Config, was latent.Original, o vae.Origin, name string, want Choices) error {
 	asked, by := want.Scale != "", o.By
 	if d.Scale != "" {
@@ -152,7 +152,7 @@ func (d *Decoding) number(c vae.Config, was latent.Original, o vae.Origin, name 
 	return d.relate(c, o.Kin, was.Checkpoint, name, asked)
 }
 
-// statisticsOf names where a model's statistics are from.
+// statisticsOf says where a model's statistics come from.
 func statisticsOf(c vae.Config) string {
 	if c.Beside == "" {
 		return "the published ones"
@@ -160,9 +160,9 @@ func statisticsOf(c vae.Config) string {
 	return "those in " + c.Beside
 }
 
-// relate says where a latent is not of the checkpoint that is to decode it. A
-// scale that another family's statistics made can't be undone: that is an error
-// unless the scale is asked for.
+// relate reports if the checkpoint is not the one that made the latent. A scale made with
+// another family's statistics cannot be undone: this is an error unless the user set the
+// scale.
 func (d *Decoding) relate(c vae.Config, kin vae.Kin, made latent.Checkpoint, name string, asked bool) error {
 	text := fmt.Sprintf("%s: a latent of %v, decoding with %v", name, made, c.Checkpoint())
 	switch {

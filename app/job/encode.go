@@ -13,18 +13,18 @@ import (
 
 // Encoding is an encode that can be planned and run.
 type Encoding struct {
-	Options vae.EncodeOptions // Internals are the caller's to choose
-	Clip    media.Format      // what goes in
-	Padded  media.Format      // as the model sees it
-	Again   media.Format      // as it is when it is decoded again
-	Latent  latent.Latent     // what comes out, without its numbers
-	Scale   string            // of its numbers
-	Meta    map[string]string // to be kept with it
+	Options vae.EncodeOptions // the caller sets Internals
+	Clip    media.Format      // format of the input
+	Padded  media.Format      // the input as the model sees it
+	Again   media.Format      // the clip after decoding again
+	Latent  latent.Latent     // the result, without its numbers
+	Scale   string            // of the latent's numbers
+	Meta    map[string]string // metadata to store with the latent
 	packed  bool              // the pipeline packs it
 	// Doubt is a warning if the latent's scale is a guess, else empty.
 	Doubt string
-	// Forgotten warns, if the file's format has no metadata, of what decoding will
-	// not undo; else it is empty.
+	// Forgotten warns that the file's format stores no metadata, and says what decoding
+	// will not undo; otherwise it is empty.
 	Forgotten string
 }
 
@@ -93,7 +93,7 @@ func Comparable(c vae.Config) error {
 	return BadInput("job: %s decodes frames to %d times the encoded height and width, so a round trip cannot compare them: use encode, then decode", cmp.Or(c.File, c.Model), n)
 }
 
-// Written is the encoding's latent for writing: packed if the pipeline packs it.
+// Written returns the encoding's latent as it is stored: packed if the pipeline packs it.
 func (e Encoding) Written(z latent.Latent) latent.Latent {
 	if e.packed {
 		return z.Pack()
@@ -101,7 +101,7 @@ func (e Encoding) Written(z latent.Latent) latent.Latent {
 	return z
 }
 
-// Doubts are what a client is warned of, Doubt and Forgotten.
+// Doubts returns the client's warnings, Doubt and Forgotten.
 func (e Encoding) Doubts() (all []string) {
 	for _, text := range []string{e.Doubt, e.Forgotten} {
 		if text != "" {
@@ -111,7 +111,7 @@ func (e Encoding) Doubts() (all []string) {
 	return all
 }
 
-// lost is what decoding needs the metadata for.
+// lost lists what decoding cannot undo without the metadata.
 func (e Encoding) lost(c vae.Config, want Choices) (lost []string) {
 	clip, p := e.Clip, e.Padded
 	if p != clip {
@@ -140,7 +140,7 @@ func (e Encoding) lost(c vae.Config, want Choices) (lost []string) {
 	return lost
 }
 
-// Back is the decoding of the encoding's latent, which gives the clip again.
+// Back returns the decoding of the encoding's latent.
 func (e Encoding) Back(z latent.Latent) Decoding {
 	return Decoding{
 		Latent: z, Clip: e.Again, Whole: e.Padded.Frames, Scale: e.Scale,
@@ -148,5 +148,5 @@ func (e Encoding) Back(z latent.Latent) Decoding {
 	}
 }
 
-// up is n rounded up to a multiple of step.
+// up returns n rounded up to a multiple of step.
 func up(n, step int) int { return (n + step - 1) / step * step }

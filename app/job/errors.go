@@ -13,9 +13,9 @@ import (
 	"tessera/vae"
 )
 
-// Exit codes of the program. Given again, what ended with ExitFailed or
-// ExitInterrupted may come to its end; with ExitDevice on another machine, with
-// ExitMemory on one of more memory or with smaller tiles; with the rest never.
+// Exit codes of the program. A second run may succeed after ExitFailed or
+// ExitInterrupted; after ExitDevice on another machine; after ExitMemory with more memory
+// or smaller tiles; after the others never.
 const (
 	ExitDone        = 0
 	ExitFailed      = 1
@@ -26,14 +26,14 @@ const (
 	ExitInterrupted = 130
 )
 
-// Kind is one way for a job to fail.
+// Kind is a category of errors.
 type Kind struct {
-	Code string // for the page and the server; web/protocol.js lists them, web/strings has the words
-	Exit int    // code of the program
+	Code string // for the page and the server; web/protocol.js lists the codes, web/strings has their texts
+	Exit int    // of the program
 	of   []error
 }
 
-// kinds are all there are. An error is of the first that fits, else of the last.
+// kinds are all categories. An error has the first that matches, else the last.
 var kinds = []Kind{
 	{"cancelled", ExitInterrupted, []error{context.Canceled}},
 	{"no_webgpu", ExitDevice, []error{gpu.ErrNoLibrary}},
@@ -48,11 +48,11 @@ var kinds = []Kind{
 	{"packed_size", ExitInput, []error{media.ErrPacked}},
 	{"program_only", ExitInput, []error{media.ErrProgram}},
 	{"bad_input", ExitInput, []error{ErrInput, media.ErrInput, vae.ErrBadModel, tiling.ErrFrame}},
-	{"failed", ExitUsage, []error{media.ErrOutput}}, // to the page and to programs a fault of here
+	{"failed", ExitUsage, []error{media.ErrOutput}}, // the page and API clients see a server error
 	{"failed", ExitFailed, nil},
 }
 
-// KindOf is the kind of an error that isn't nil.
+// KindOf returns the kind of an error, which must not be nil.
 func KindOf(err error) Kind {
 	for _, k := range kinds {
 		for _, target := range k.of {
@@ -65,13 +65,13 @@ func KindOf(err error) Kind {
 }
 
 var (
-	// ErrNoDevice: the adapter is there, but no device can be opened on it.
+	// ErrNoDevice means that the adapter exists but no device can be opened on it.
 	ErrNoDevice = errors.New("no usable device")
-	// ErrInput: what a job was asked to be can't be.
+	// ErrInput means that the requested job is invalid.
 	ErrInput = errors.New("bad input")
 )
 
-// marked makes an error one of kind and keeps its words.
+// marked adds a kind to an error and keeps its text.
 type marked struct {
 	error
 	kind error
@@ -79,17 +79,17 @@ type marked struct {
 
 func (e *marked) Unwrap() []error { return []error{e.error, e.kind} }
 
-// Mark makes an error one of kind too, and keeps its words.
+// Mark adds a kind to an error and keeps its text.
 func Mark(err, kind error) error { return &marked{err, kind} }
 
-// BadInput is an ErrInput in its own words.
+// BadInput returns an ErrInput with the given text.
 func BadInput(format string, args ...any) error { return Mark(fmt.Errorf(format, args...), ErrInput) }
 
-// packages are the names that Go's errors begin with, which is news to programmers alone.
+// packages are names that prefix Go's errors, which only programmers need.
 const packages = " api browser dawn engine format gpu job media pth quantised runner safetensors serve session tiling vae web wgsl "
 
-// Plain is an error's text without the names of packages in it, but for those that are
-// files of the user's, too.
+// Plain removes package names from an error's text, except names that are also the user's
+// files.
 func Plain(text string, files ...string) string {
 	const colon = ": "
 	for at := 0; ; {
@@ -105,7 +105,7 @@ func Plain(text string, files ...string) string {
 	}
 }
 
-// BadInputOf is a BadInput of a kind of its own.
+// BadInputOf returns a BadInput that also wraps kind.
 func BadInputOf(kind error, format string, args ...any) error {
 	return Mark(BadInput(format, args...), kind)
 }

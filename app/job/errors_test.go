@@ -19,7 +19,7 @@ import (
 	"tessera/vae"
 )
 
-// An error is of its kind, however deep.
+// An error keeps its kind however deep it is wrapped.
 func TestKinds(t *testing.T) {
 	for _, c := range []struct {
 		err  error
@@ -46,7 +46,7 @@ func TestKinds(t *testing.T) {
 		{Mark(media.ErrInput, media.ErrProgram), "program_only", ExitInput},
 		{media.ErrInput, "bad_input", ExitInput},
 		{vae.ErrLeftOut, "unknown_model", ExitInput},
-		{vae.ErrUnknownModel, "failed", ExitFailed}, // Open makes an ErrBadModel of it
+		{vae.ErrUnknownModel, "failed", ExitFailed}, // Open turns it into an ErrBadModel
 		{vae.ErrBadModel, "bad_input", ExitInput},
 		{tiling.ErrFrame, "bad_input", ExitInput},
 		{media.ErrOutput, "failed", ExitUsage},
@@ -59,7 +59,7 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// An error that is marked keeps its words and what it was.
+// A marked error keeps its text and its cause.
 func TestMark(t *testing.T) {
 	err := Mark(fmt.Errorf("a: %w", fs.ErrExist), ErrInput)
 	require.EqualError(t, err, "a: file already exists")
@@ -67,9 +67,9 @@ func TestMark(t *testing.T) {
 	require.ErrorIs(t, err, fs.ErrExist)
 }
 
-// The page knows the codes, and has words for each in every language.
+// The page knows all codes and has texts for each in every language.
 func TestCodesOfThePage(t *testing.T) {
-	codes := map[string]bool{"disconnected": true} // the page's own
+	codes := map[string]bool{"disconnected": true} // the page's code
 	for _, k := range kinds {
 		codes[k.Code] = true
 	}
@@ -77,7 +77,7 @@ func TestCodesOfThePage(t *testing.T) {
 	require.NotNil(t, typedef, "protocol.js has no typedef Code")
 	assert.Equal(t, codes, words(typedef[1]), "Code of protocol.js")
 
-	delete(codes, "cancelled") // is no problem
+	delete(codes, "cancelled") // it is not an error
 	known := regexp.MustCompile(`(?s)const known = \[(.*?)\]`).FindSubmatch(script(t, "problems.js"))
 	require.NotNil(t, known, "problems.js has no list known")
 	for code := range codes {
@@ -106,7 +106,7 @@ func script(t *testing.T, name string) []byte {
 	return data
 }
 
-// words are those in quotes.
+// words returns the words in quotes.
 func words(text []byte) map[string]bool {
 	all := map[string]bool{}
 	for _, m := range regexp.MustCompile(`'(\w+)'`).FindAllSubmatch(text, -1) {
@@ -115,7 +115,8 @@ func words(text []byte) map[string]bool {
 	return all
 }
 
-// Names of packages are left out of errors, wherever they stand; files of these names stay.
+// Names of packages are removed from errors, wherever they occur; files of these names
+// stay.
 func TestPlain(t *testing.T) {
 	for text, want := range map[string]string{
 		"vae: safetensors: z.safetensors: truncated": "z.safetensors: truncated",

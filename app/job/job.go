@@ -1,11 +1,16 @@
-// Package job resolves what a job means: from the model, the file and the user's
-// choices it derives the options of a run, the result's shape, and notes and
-// warnings. The command line, the page and the server use it, so that each default
-// and rule exists once. It prints nothing.
+// Package job resolves what a job means: from the model, the file and the user's choices
+// it derives the options of a run, the result's shape, and notes and warnings. The
+// command line, the page and the server use it, so that each default and rule exists
+// once. It prints nothing.
 //
-// Start at Choices, Decode and Encode. Decoding.Run and Encoding.Run run package vae
-// for the page and the server; the command line runs the plans itself. KindOf
-// classifies errors.
+// Start at Choices, Decode and Encode:
+//
+//	d, err := job.Decode(m.Config, z, "latent.safetensors", job.Choices{})
+//	...
+//	err = d.Run(ctx, m, vae.Watch{}, planned, take)
+//
+// Decoding.Run and Encoding.Run run package vae for the page and the server; the command
+// line runs the plans itself. KindOf classifies errors.
 package job
 
 import (
@@ -17,15 +22,15 @@ import (
 
 // Choices are the user's choices for a job. A zero field was not set.
 type Choices struct {
-	Tile    *tiling.Choice // default 512 pixels, diffusers' 256
-	Overlap *tiling.Size   // default 64 pixels, at most half of a tile that was asked for
-	Tiling  vae.Tiling     // default exact where the model can and it fits, else feather
+	Tile    *tiling.Choice // default 512 pixels; for diffusers tiles 256
+	Overlap *tiling.Size   // default 64 pixels, at most half of a requested tile
+	Tiling  vae.Tiling     // default exact if the model supports it and it fits, else feather
 	// Shrink allows a smaller tile if Tile does not fit; by default if no tile was
 	// requested, except for diffusers tiles.
 	Shrink *bool
 	Budget int64 // bytes on the device; default engine.Budget
-	Host   int64 // bytes that offload takes of the machine's memory; default three quarters of what is free
-	Chunk  int   // latent frames in a slice of time; default what the budget has plenty of room for
+	Host   int64 // bytes of the machine's memory for offload; default three quarters of what is free
+	Chunk  int   // latent frames per slice; default: as many as fit the budget with plenty to spare
 	// MemoryFormat is the storage of causal memory; default: that of activations.
 	MemoryFormat vae.MemoryFormat
 	// Offload keeps causal memory on the host; default: if the budget requires it.
@@ -41,7 +46,7 @@ type Choices struct {
 	// As is vae.Options.As; default: as the checkpoint was opened.
 	As string
 
-	FPS latent.Rational // of what is decoded; default as before it was encoded
+	FPS latent.Rational // of the decoded clip; default: as before encoding
 
 	// Layout and Key are those of media.LatentOptions; Packed is the size of packed
 	// latents in pixels.
@@ -54,8 +59,8 @@ type Choices struct {
 	Seed            uint64 // of Sample
 }
 
-// Options are the options of a run for these choices. Decode and Encode, which know
-// the file, set Independent and Unscaled.
+// Options returns a run's options for these choices. Decode and Encode, which know the
+// file, set Independent and Unscaled.
 func (c Choices) Options() (vae.Options, error) {
 	o := vae.Options{Tiling: c.Tiling, Budget: c.Budget, Chunk: c.Chunk, MemoryFormat: c.MemoryFormat, Offload: c.Offload, Host: c.Host, As: c.As}
 	if c.Chunk == 0 {
@@ -90,7 +95,7 @@ func (c Choices) Options() (vae.Options, error) {
 	return o, nil
 }
 
-// Reading are the options for reading a model's latent from a file.
+// Reading returns the options for reading a model's latent from a file.
 func (c Choices) Reading(m vae.Config) (media.LatentOptions, error) {
 	o := media.LatentOptions{Channels: m.Latent, Folded: m.ComfyUIFolded, Packed: m.Unpacks(), Pictures: m.Temporal == 1, Layout: c.Layout, Key: c.Key}
 	if c.Packed == (tiling.Size{}) {
@@ -103,8 +108,8 @@ func (c Choices) Reading(m vae.Config) (media.LatentOptions, error) {
 	return o, nil
 }
 
-// overlapOf is the default overlap where a tile has such a side: half of a small
-// one, in whole cells of 16 pixels, or of 8, so that fades of neighbours don't meet.
+// overlapOf returns the default overlap for a tile of this side: half of a small tile, in
+// multiples of 16 pixels, or of 8, so that the fades of neighbours do not meet.
 func overlapOf(side, standard int) int {
 	switch {
 	case side >= 2*standard:
@@ -117,7 +122,7 @@ func overlapOf(side, standard int) int {
 	return 0
 }
 
-// independent is whether frames are pictures, where else they would be or not.
+// independent reports whether frames are pictures; otherwise is the default.
 func (c Choices) independent(otherwise bool) bool {
 	if c.Independent == nil {
 		return otherwise

@@ -28,7 +28,7 @@ var (
 
 var yes, no = true, false
 
-// The defaults of how a frame is cut stand here, for everyone.
+// The defaults of tiles and memory are here, for all users of the package.
 func TestOptions(t *testing.T) {
 	square := func(n int) *tiling.Choice { return &tiling.Choice{Tile: tiling.Square(n)} }
 	small := tiling.Square(32)
@@ -52,8 +52,8 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// The overlap of a small tile is at most half of it, so that fades don't meet,
-// and one that can be; the overlap asked for stays.
+// The overlap of a small tile is at most half of it, so that fades do not meet, and
+// always valid; a requested overlap stays.
 func TestOverlapOfSmallTiles(t *testing.T) {
 	for side, want := range map[int]int{8: 0, 15: 0, 16: 8, 31: 8, 32: 16, 48: 16, 64: 32, 96: 48, 127: 48, 128: 64, 512: 64} {
 		o, err := Choices{Tile: &tiling.Choice{Tile: tiling.Size{H: side, W: 4 * side}}}.Options()
@@ -92,8 +92,8 @@ func TestBadChoices(t *testing.T) {
 	}
 }
 
-// Whether frames are pictures: as asked for, else as the file says, else, where
-// it is not by tessera, as the model has it.
+// Frames are pictures as the user says, else as the file says, else, if tessera did not
+// write it, as the model's default says.
 func TestIndependent(t *testing.T) {
 	ours := map[string]string{latent.MetaScale: latent.ScalePipeline}
 	pictures := map[string]string{latent.MetaScale: latent.ScalePipeline, latent.MetaImages: "true"}
@@ -129,7 +129,7 @@ func TestIndependent(t *testing.T) {
 	}
 }
 
-// What the file tells of the clip holds, but for frames of the other kind.
+// The file's description of the clip applies, unless it is for the other kind of frames.
 func TestClip(t *testing.T) {
 	was := latent.Original{Frames: 7, Height: 15, Width: 20, FPS: latent.Rational{Num: 25, Den: 1}, Scale: latent.ScaleNone}
 	z := latent.Latent{Channels: 16, Frames: 3, Height: 2, Width: 3, Meta: was.Meta(latent.KindLatent)}
@@ -166,8 +166,8 @@ func TestClip(t *testing.T) {
 	require.EqualError(t, err, "media: z.npy: holds moments, expected a latent")
 }
 
-// The numbers of a latent: as asked for, else as its file says, else those of
-// the program that wrote it.
+// The scale of a latent's numbers is the user's, else its file's, else that of the
+// program that wrote it.
 func TestScale(t *testing.T) {
 	meta := func(scale string) map[string]string { return map[string]string{latent.MetaScale: scale} }
 	for name, c := range map[string]struct {
@@ -202,8 +202,9 @@ func TestScale(t *testing.T) {
 	}
 }
 
-// A latent knows the model that made it: another file of that is noted, another
-// model warned of, and another family refused where its statistics scaled it.
+// A latent knows the model that made it: another file of that model causes a note,
+// another model a warning, and another family is refused if its statistics scaled the
+// latent.
 func TestMadeBy(t *testing.T) {
 	renamed, old := wan21, wan21
 	renamed.File, renamed.Model, renamed.Independent = "qwen?.pth", "Qwen-Image", true
@@ -247,7 +248,7 @@ func TestMadeBy(t *testing.T) {
 	}
 }
 
-// Of moments the mean is decoded, or a sample as encoding draws it, which is noted.
+// Moments decode to their mean, or to a sample as encoding draws it, with a note.
 func TestMoments(t *testing.T) {
 	meta := latent.Original{Frames: 5, Scale: latent.ScaleNone, Checkpoint: wan21.Checkpoint()}.Meta(latent.KindMoments)
 	z := latent.Latent{Channels: 32, Frames: 2, Height: 1, Width: 1, Moments: true, Meta: meta, Data: make([]float32, 64)}
@@ -280,7 +281,7 @@ func TestMoments(t *testing.T) {
 	require.EqualError(t, err, "job: z: holds a latent, expected moments to draw a sample from")
 }
 
-// What a reader took to be so is told, but where frames and pictures are the same.
+// A reader's assumptions are reported, unless frames and pictures are equivalent.
 func TestGuesses(t *testing.T) {
 	z := latent.Latent{Channels: 16, Frames: 3, Height: 1, Width: 1, Notes: []string{"is read as BCHW"}, Data: make([]float32, 48)}
 	for _, images := range []bool{false, true} {
@@ -297,8 +298,9 @@ func TestGuesses(t *testing.T) {
 	}
 }
 
-// A trainer's cache says which model it is of: another is refused, another of the family
-// warned of. The model also tells whether the trainer scales before or after it caches.
+// A trainer's cache names its model: another family is refused, another model of the
+// family causes a warning. The model also decides whether the trainer scales before or
+// after caching.
 func TestCachesOfOthers(t *testing.T) {
 	const musubi, ai, sd = "musubi-tuner", "ai-toolkit", "sd-scripts"
 	const warns = true
@@ -417,8 +419,8 @@ func TestCachesOfOthers(t *testing.T) {
 	require.NoError(t, err, "ours, which says more")
 }
 
-// How a latent is read is of the model and the choices; packed ones have sides of whole
-// squares.
+// The model and the choices decide how a latent is read; packed latents have sides of
+// whole squares.
 func TestReading(t *testing.T) {
 	folds := seedvr2
 	folds.ComfyUIFolded = true
@@ -436,7 +438,7 @@ func TestReading(t *testing.T) {
 	require.EqualError(t, err, "job: packed latents of 72x48 pixels, expected multiples of 16, the side of what is packed into one")
 }
 
-// texts is a list of one, or none.
+// texts returns a list of one text, or an empty one.
 func texts(text string) []string {
 	if text == "" {
 		return nil
@@ -498,7 +500,7 @@ func TestEncode(t *testing.T) {
 	}
 }
 
-// Frames of two sizes are not compared.
+// Frames of different sizes cannot be compared.
 func TestComparable(t *testing.T) {
 	require.NoError(t, Comparable(wan21))
 	c := wan21
@@ -508,7 +510,7 @@ func TestComparable(t *testing.T) {
 	require.EqualError(t, err, "job: x2.safetensors decodes frames to 2 times the encoded height and width, so a round trip cannot compare them: use encode, then decode")
 }
 
-// What a .npy can't keep is told, where there is something.
+// A warning lists what a .npy does not store, if anything.
 func TestForgotten(t *testing.T) {
 	e, err := Encode(wan21, media.Format{Frames: 1, Height: 15, Width: 30}, "a/z.npy", Choices{FPS: latent.Rational{Num: 5, Den: 1}})
 	require.NoError(t, err)
@@ -541,7 +543,7 @@ func TestForgotten(t *testing.T) {
 	}
 }
 
-// A clip whose latent memory can't hold is refused before it is encoded.
+// A clip whose latent does not fit in memory is refused before it is encoded.
 func TestEncodeBeyondMemory(t *testing.T) {
 	c := vae.Config{Family: vae.Usual().Family, Latent: 16, Spatial: 8, Temporal: 4, Channels: 3, Patch: 1}
 	clip := media.Format{Frames: 1<<17 - 3, Height: 1 << 14, Width: 1 << 14}
@@ -552,7 +554,7 @@ func TestEncodeBeyondMemory(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// What makes latents alone has no moments to give, and no samples of them.
+// An encoder that makes latents directly has neither moments nor samples.
 func TestNoMoments(t *testing.T) {
 	taesd := vae.Config{Family: "taesd", Model: "TAESD", Latent: 4, Spatial: 8, Temporal: 1, Channels: 3, Patch: 1, Independent: true}
 	clip := media.Format{Frames: 1, Height: 16, Width: 16, Channels: 3}
@@ -565,7 +567,7 @@ func TestNoMoments(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// A tiny autoencoder decodes latents of the VAE that it stands for without asking.
+// A tiny autoencoder decodes the latents of its VAE without being asked.
 func TestStandIn(t *testing.T) {
 	taesd := vae.Config{Family: "taesd", Model: "TAESD", File: "taesd.pth", Latent: 4, Spatial: 8, Temporal: 1, Channels: 3, Patch: 1, Independent: true}
 	z := latent.Latent{Channels: 4, Frames: 1, Height: 2, Width: 2, Data: make([]float32, 16)}

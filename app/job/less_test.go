@@ -11,7 +11,7 @@ import (
 	"tessera/vae"
 )
 
-// One line tells what a job goes on with, and whether that shows.
+// One line describes the smaller plan of a job, and whether the result changes.
 func TestLess(t *testing.T) {
 	was := &vae.Plan{Activations: 4 << 30, Tiling: vae.Feather, Tiles: tiling.Plan{Tiles: make([]tiling.Tile, 1)}}
 	now := *was

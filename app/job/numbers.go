@@ -9,20 +9,19 @@ import (
 )
 
 const (
-	// clearly is by how many nats a number of a latent must be likelier in the
-	// other scale for that to be said.
+	// clearly is how many nats per number the other scale must be likelier by before
+	// doubt reports it.
 	clearly = 0.15
-	// apart is by how much the logarithms of the scales' deviations must differ for
-	// them to be told apart: SeedVR2's do by less.
+	// apart is how much the logarithms of the scales' deviations must differ to
+	// distinguish the scales; SeedVR2's differ by less.
 	apart = 0.2
-	// A latent's numbers are usually 0.5 to 1.5 times as large as the model's are
-	// on the average.
+	// A latent's numbers are usually 0.5 to 1.5 times as large as the model's average.
 	tooSmall, tooLarge = 0.25, 3
 )
 
-// doubt says where a latent's numbers look like another scale's than the one
-// that it is taken in, or like no latent's of the model; else it is empty. A
-// scale that was asked for is not doubted.
+// doubt warns if a latent's numbers look like another scale than the one in use, or like
+// no latent of the model; otherwise it returns "". It does not doubt a scale that the
+// user asked for.
 func doubt(c vae.Config, z latent.Latent, scale string, asked bool) string {
 	if c.Mean == nil || c.Packed || len(z.Data) == 0 || z.Channels != c.Latent {
 		return ""
@@ -53,7 +52,7 @@ func doubt(c vae.Config, z latent.Latent, scale string, asked bool) string {
 	return ""
 }
 
-// moments are those of a channel's numbers.
+// moments returns the mean and variance of a channel's numbers.
 func moments(v []float32) (mean, variance float64) {
 	var sum, squares float64
 	for _, x := range v {
@@ -64,13 +63,12 @@ func moments(v []float32) (mean, variance float64) {
 	return mean, max(0, squares/float64(len(v))-mean*mean)
 }
 
-// likeness is how numbers compare with those of normal distributions, one a
-// channel.
+// likeness compares numbers with normal distributions, one per channel.
 type likeness struct {
 	channels  float64
-	squares   float64 // of the numbers, less the usual mean and over the usual deviation
+	squares   float64 // of the numbers, after subtracting the usual mean and dividing by the usual deviation
 	variance  float64
-	usual     float64 // variance
+	usual     float64 // the usual variance
 	deviating float64 // logarithm of the usual deviations
 }
 
@@ -82,8 +80,7 @@ func (l *likeness) add(mean, variance, usual, scale float64) {
 	l.deviating -= math.Log(scale)
 }
 
-// surprise is what a number's logarithm of the likelihood lacks, but for a
-// constant.
+// surprise is the negative log-likelihood of a number, up to a constant.
 func (l *likeness) surprise() float64 { return (l.squares/2 + l.deviating) / l.channels }
 
 func (l *likeness) fits() bool         { return l.size() >= tooSmall && l.size() <= tooLarge }

@@ -30,7 +30,7 @@ func statistics(mean, deviation []float64) vae.Config {
 	return c
 }
 
-// drawn is a latent of the model with so much contrast, in a scale.
+// drawn returns a latent of the model with the given contrast and scale.
 func drawn(c vae.Config, contrast float64, scale string) latent.Latent {
 	r := rand.New(rand.NewPCG(1, 2))
 	z := latent.Latent{Channels: c.Latent, Frames: 2, Height: 8, Width: 8}
@@ -46,9 +46,8 @@ func drawn(c vae.Config, contrast float64, scale string) latent.Latent {
 	return z
 }
 
-// A file without metadata whose numbers are far from the model's usual ones, or
-// look like those of the other scale, is told of; what is usual is not, nor is
-// more or less contrast than usual.
+// Doubt warns if numbers without metadata are far from the model's usual ones, or look
+// like the other scale; it does not warn about usual numbers with more or less contrast.
 func TestDoubt(t *testing.T) {
 	const pipeline, none = latent.ScalePipeline, latent.ScaleNone
 	seed := seedvr2

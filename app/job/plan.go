@@ -41,7 +41,7 @@ func Note(c vae.Config, o vae.Options, p *vae.Plan) string {
 	return ""
 }
 
-// hosted names what lives on the host; "" is nothing.
+// hosted names what lives on the host; "" means nothing does.
 func hosted(p *vae.Plan) string {
 	switch {
 	case p.Hosted && p.Streamed > 0:

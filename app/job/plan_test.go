@@ -9,8 +9,8 @@ import (
 	"tessera/vae"
 )
 
-// What --tile auto took is told: whether it makes what one tile does, and what lives on
-// the host for it.
+// Note describes the choice of --tile auto: whether the result equals one tile's, and
+// what lives on the host.
 func TestNoteOfTheLargest(t *testing.T) {
 	one := vae.Plan{Tiling: vae.Feather, Budget: 1 << 30, Tiles: tiling.Plan{Tiles: make([]tiling.Tile, 1)}}
 	away := one

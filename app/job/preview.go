@@ -5,10 +5,11 @@ import (
 	"tessera/vae"
 )
 
-// Preview is the same decode by tiny, a tiny autoencoder for the model of d: the whole
-// clip at the same size in a fraction of the time, with 8-bit frames. Its clip has as many
-// frames as tiny makes, which need not be those of the model. From then on tiny is for
-// latents of that model. If tiny is for another model, the error says which.
+// Preview returns the same decode with tiny, a tiny autoencoder for the model of d: it
+// decodes the whole clip at the same size in a fraction of the time, to 8-bit frames. Its
+// clip has the number of frames that tiny makes, which may differ from the model's.
+// Preview sets tiny to decode latents of that model. If tiny is for another model, the
+// error says which.
 func (d Decoding) Preview(of vae.Config, tiny *vae.Model) (Decoding, error) {
 	of, err := of.As(d.Options.As)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"tessera/vae"
 )
 
-// CogVideoX's tiny autoencoder makes as many frames as CogVideoX does. A preview of one that
-// doesn't has its own number.
+// CogVideoX's tiny autoencoder makes as many frames as CogVideoX. A preview by one that
+// does not has its own number.
 func TestFramesOfPreview(t *testing.T) {
 	a := gpu.Info{Limits: gpu.DefaultLimits}
 	path := filepath.Join(t.TempDir(), "taecvx.safetensors")

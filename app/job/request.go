@@ -5,10 +5,10 @@ import (
 	"tessera/vae"
 )
 
-// Bounds of what a request may ask for by a few numbers, whoever sends it.
+// Limits on what any request may ask for with a few numbers.
 const (
 	MaxSide   = 1 << 14 // pixels along a frame's side
-	MaxLatent = 2 << 30 // bytes of a latent's numbers, of 4 each
+	MaxLatent = 2 << 30 // bytes of a latent's numbers, 4 each
 )
 
 // LatentFormats are the file extensions of latents that a request may choose, the default first.
@@ -18,8 +18,8 @@ func LatentFormats() []string { return []string{"safetensors", "latent", "npy"} 
 // parameter of the HTTP API, and a flag of the command line.
 type Word struct {
 	Name string
-	Of   []string                            // texts that there are; nil: Set tells
-	Set  func(c *Choices, text string) error // text is one, and not empty
+	Of   []string                            // allowed texts; nil: Set checks the text
+	Set  func(c *Choices, text string) error // text is allowed and not empty
 }
 
 // Words are the text options of requests, in the order in which they are checked.

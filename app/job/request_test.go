@@ -10,8 +10,8 @@ import (
 	"tessera/vae"
 )
 
-// What requests say in words is what Choices hold, each listed text is one that a job
-// takes, and what is none is refused.
+// Requests' words are fields of Choices: each listed text is accepted, and others are
+// refused.
 func TestWords(t *testing.T) {
 	texts, wrong := map[string]string{"tiling": "exact", "tile": "96x128", "overlap": "16", "as": "sdxl"}, map[string]error{"tile": tiling.ErrTile, "overlap": tiling.ErrOverlap}
 	var c Choices

@@ -10,7 +10,7 @@ import (
 )
 
 // Run plans the decode, calls planned with the plan, and passes the frames of one clip
-// after another to take. The first error of either ends it.
+// after another to take. It stops at the first error of either.
 func (d Decoding) Run(ctx context.Context, m *vae.Model, watch vae.Watch, planned func(*vae.DecodePlan) error, take func(clip int, f vae.Frame) error) error {
 	p, err := d.Plan(ctx, m)
 	if err != nil {
@@ -32,8 +32,8 @@ func (d Decoding) Run(ctx context.Context, m *vae.Model, watch vae.Watch, planne
 	return nil
 }
 
-// Run plans the encode, calls planned with the plan, whose error ends it, and returns
-// the clip's latent with its metadata.
+// Run plans the encode, calls planned with the plan, and returns the clip's latent with
+// its metadata. An error of planned ends it.
 func (e Encoding) Run(ctx context.Context, m *vae.Model, clip vae.Clip, watch vae.Watch, planned func(*vae.EncodePlan) error) (latent.Latent, error) {
 	p, err := e.Plan(ctx, m)
 	if err != nil {
@@ -79,12 +79,12 @@ func (c *Comparison) RGBA(f vae.Frame) []byte {
 	return c.rgba
 }
 
-// Overall is the score of the frames so far as one clip.
+// Overall returns the score of all frames so far as one clip.
 func (c *Comparison) Overall() Score { return scoreOf(c.quality.Overall()) }
 
 // Score is how close a frame or clip is to the original.
 type Score struct {
-	PSNR *float64 // dB; nil where nothing differs, which JSON has no number for
+	PSNR *float64 // dB; nil if nothing differs, which JSON has no number for
 	SSIM float64
 }
 

@@ -30,8 +30,9 @@ func (s shades) ReadFrame(t int, dst []float32) error {
 	return nil
 }
 
-// PSNR worked out by hand, of the range of 2: 10 log10(4/0.25) of half a unit off; over
-// both frames the mean of the squares, 0.125, counts. What is equal has no number.
+// PSNR computed by hand, for the range of 2: 10 log10(4/0.25) for an error of half a
+// unit; over both frames the mean of the squares, 0.125, counts. Equal frames have no
+// PSNR.
 func TestComparison(t *testing.T) {
 	c := NewComparison(shades{0, 0.5})
 	assert.Equal(t, []byte{128, 128, 128, 255}, c.RGBA(vae.Frame{Pixels: []float32{0, 0, 0}}))
@@ -48,7 +49,7 @@ func TestComparison(t *testing.T) {
 	assert.ErrorIs(t, err, errShade)
 }
 
-// Guesses come before warnings, and neither is changed by asking.
+// Guesses come before warnings, and Doubts changes neither.
 func TestDoubts(t *testing.T) {
 	d := Decoding{Guesses: make([]string, 0, 8), Warnings: []string{"w"}}
 	d.Guesses = append(d.Guesses, "g")

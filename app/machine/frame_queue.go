@@ -2,24 +2,24 @@ package machine
 
 import "tessera/vae"
 
-// queued is how many frames are with who takes them: one that is being taken,
-// and one that waits.
+// queued is how many frames the taker may have: one in progress and one that waits.
 const queued = 2
 
-// mostQueued is how large a frame may be to wait, in bytes.
+// mostQueued is the largest frame that may wait, in bytes.
 const mostQueued = 64 << 20
 
-// frameQueue has frames taken while the device makes the next ones: a file, a
-// compressor or a pipe may take longer over one than the device has work for.
+// frameQueue passes frames to a taker while the device computes the next ones, because a
+// file, a compressor or a pipe may take longer over one frame than the device has work
+// for.
 type frameQueue struct {
 	to     Taker
-	frames chan vae.Frame // in their own memory
-	free   chan vae.Frame // that memory
-	done   chan struct{}  // then err holds
+	frames chan vae.Frame // in the queue's memory
+	free   chan vae.Frame // unused memory
+	done   chan struct{}  // closed when err is set
 	err    error
 }
 
-// queueFrames begins one; end ends it.
+// queueFrames starts a queue; end ends it.
 func queueFrames(to Taker) *frameQueue {
 	h := &frameQueue{to: to, frames: make(chan vae.Frame, queued), free: make(chan vae.Frame, queued), done: make(chan struct{})}
 	for range queued {
@@ -37,8 +37,7 @@ func queueFrames(to Taker) *frameQueue {
 	return h
 }
 
-// take hands a frame over, which is the caller's again. Its error may be of one
-// before.
+// take queues a copy of a frame. Its error may come from an earlier frame.
 func (h *frameQueue) take(f vae.Frame) error {
 	if len(f.RGBA)+4*len(f.Pixels) > mostQueued {
 		return h.to.Take(f)
@@ -54,7 +53,7 @@ func (h *frameQueue) take(f vae.Frame) error {
 	}
 }
 
-// copied is v in the memory of to, nil where it is nil.
+// copied copies v into the memory of to; nil stays nil.
 func copied[T any](to, v []T) []T {
 	if v == nil {
 		return nil
@@ -62,7 +61,7 @@ func copied[T any](to, v []T) []T {
 	return append(to[:0], v...)
 }
 
-// end waits until all frames are taken.
+// end waits until the taker has all frames.
 func (h *frameQueue) end() error {
 	close(h.frames)
 	<-h.done

@@ -9,9 +9,8 @@ import (
 	"tessera/vae"
 )
 
-// Frames are handed over while one before is still being taken, as they were, in
-// order; who hands over waits where another one waits already. A frame that is
-// too large to wait is taken at once.
+// The queue passes unchanged frames, in order, while the taker has an earlier one; a
+// third frame waits. A frame that is too large for the queue is passed at once.
 func TestFramesAreHandedOver(t *testing.T) {
 	begun, go1 := make(chan int), make(chan bool)
 	var taken [][]byte
@@ -48,7 +47,7 @@ func TestFramesAreHandedOver(t *testing.T) {
 	require.NoError(t, h.end())
 }
 
-// An error of who takes frames ends the handing over, however many follow.
+// An error of the taker ends the queue, however many frames follow.
 func TestHandingOverFails(t *testing.T) {
 	full := errors.New("disk full")
 	n := 0

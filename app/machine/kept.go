@@ -8,19 +8,19 @@ import (
 	"tessera/vae"
 )
 
-// Kept keeps the machine of one clip for the next, where that asks for the same.
+// Kept reuses one clip's machine for the next clip if that needs the same one.
 type Kept struct {
 	opener  Opener
 	machine *Machine
-	of      string // choice, checkpoint and settings
+	of      string // its choice, checkpoint and settings
 }
 
-// Keep begins to keep machines. What is said of opening them is said of no clip.
+// Keep returns an empty Kept. Messages about opening a machine carry no clip's name.
 func Keep(t *terminal.Terminal) *Kept { return &Kept{opener: Opener{Terminal: t}} }
 
-// open is the machine that a clip asks for, whose Close does nothing.
+// open returns the machine for a clip; its Close does nothing.
 func (k *Kept) open(ctx context.Context, o *Opener, c Choice, path string, s vae.Settings) (*Machine, error) {
-	if o.Choose != nil { // for that clip alone
+	if o.Choose != nil { // kernels are chosen for this clip alone
 		k.Drop()
 		return o.start(ctx, c, path, s)
 	}

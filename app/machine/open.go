@@ -19,37 +19,37 @@ import (
 	"tessera/vae"
 )
 
-// Opener opens checkpoints and devices, and says what it found.
+// Opener opens checkpoints and devices, and reports what it finds.
 type Opener struct {
 	*terminal.Terminal
-	Choose    func(vae.Chooser) vae.Chooser // takes the place of who chooses kernels; nil: none
-	Profiling bool                          // stages are profiled
-	Kept      *Kept                         // keeps the machine from one clip to the next; nil: nobody
+	Choose    func(vae.Chooser) vae.Chooser // replaces the chooser of kernels; nil: no change
+	Profiling bool                          // profile the stages
+	Kept      *Kept                         // reuses the machine for the next clip; nil: does not
 }
 
-// Choice is what to open.
+// Choice is the device to open.
 type Choice struct {
-	gpu.Options       // Adapter is the one that puts tiles together
-	All         bool  // adapters of its kind take tiles, too
-	Others      []int // adapters that take tiles, too
-	NoTune      bool  // the usual kernels
+	gpu.Options       // Adapter is the one that assembles tiles
+	All         bool  // all adapters of its kind compute tiles too
+	Others      []int // other adapters that compute tiles too
+	NoTune      bool  // use the default kernels
 }
 
-// Machine is an open device with a model on it, and others that take tiles.
+// Machine is an open device with a model on it, and other adapters that compute tiles.
 type Machine struct {
 	*terminal.Terminal
 	Device   *gpu.Device
 	Model    *vae.Model
-	Profiles []*report.Profile // of the stages that are done, where they are profiled
+	Profiles []*report.Profile // one per finished stage, if profiling
 
-	options   gpu.Options              // that the device was opened with
-	expected  map[string]time.Duration // of stages, by their plans; none: not known
+	options   gpu.Options              // the device's options
+	expected  map[string]time.Duration // of stages, by their plans; nil: unknown
 	profiling bool
 	others    []*Machine
-	kept      bool // from one clip to the next
+	kept      bool // shared with later clips
 }
 
-// Check reads the model without a device, so that a bad one is told first.
+// Check reads the model without a device, so that a bad one is reported early.
 func (o *Opener) Check(ctx context.Context, path string, s vae.Settings) (vae.Config, error) {
 	f, err := interrupt.Await(ctx, func() (format.File, error) { return format.Open(path) })
 	if err != nil {
@@ -59,7 +59,7 @@ func (o *Opener) Check(ctx context.Context, path string, s vae.Settings) (vae.Co
 	return o.CheckFile(ctx, f, s)
 }
 
-// CheckFor is Check of a model that is to do what is named.
+// CheckFor is Check for a model that must support the given directions.
 func (o *Opener) CheckFor(ctx context.Context, path string, s vae.Settings, directions ...string) (vae.Config, error) {
 	c, err := o.Check(ctx, path, s)
 	for _, direction := range directions {
@@ -70,7 +70,7 @@ func (o *Opener) CheckFor(ctx context.Context, path string, s vae.Settings, dire
 	return c, err
 }
 
-// CheckFile is Check of an open file, which stays open.
+// CheckFile is Check for an open file, which stays open.
 func (o *Opener) CheckFile(ctx context.Context, f format.File, s vae.Settings) (vae.Config, error) {
 	adapter := gpu.Info{Limits: gpu.DefaultLimits}
 	m, err := inspect(ctx, f, adapter, vae.Settings{Precision: s.Precision, As: s.As})
@@ -94,20 +94,20 @@ func (o *Opener) CheckFile(ctx context.Context, f format.File, s vae.Settings) (
 	return m.Config, err
 }
 
-// inspect is vae.InspectFile that Ctrl-C ends.
+// inspect is vae.InspectFile, but returns at Ctrl-C.
 func inspect(ctx context.Context, f format.File, adapter gpu.Info, s vae.Settings) (*vae.Model, error) {
 	return interrupt.Await(ctx, func() (*vae.Model, error) { return vae.InspectFile(f, adapter, s) })
 }
 
-// CloseFile closes f, unless Ctrl-C left somebody reading it; then the program ends.
+// CloseFile closes f, unless Ctrl-C left a goroutine that reads it; the program then ends
+// soon.
 func CloseFile(ctx context.Context, f format.File) {
 	if ctx.Err() == nil {
 		f.Close()
 	}
 }
 
-// Open opens the device that is chosen, and a model on it, or takes what is kept of the
-// clip before.
+// Open opens the chosen device and a model on it, or reuses the previous clip's.
 func (o *Opener) Open(ctx context.Context, c Choice, path string, s vae.Settings) (*Machine, error) {
 	if o.Kept != nil {
 		return o.Kept.open(ctx, o, c, path, s)
@@ -115,7 +115,7 @@ func (o *Opener) Open(ctx context.Context, c Choice, path string, s vae.Settings
 	return o.start(ctx, c, path, s)
 }
 
-// start is Open, anew.
+// start opens a new machine.
 func (o *Opener) start(ctx context.Context, c Choice, path string, s vae.Settings) (*Machine, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -144,24 +144,24 @@ func (o *Opener) start(ctx context.Context, c Choice, path string, s vae.Setting
 	return e, nil
 }
 
-// Tuner is who chooses kernels for jobs; with off nobody does.
+// Tuner returns what chooses kernels for jobs; with off it makes no trials.
 func Tuner(t *terminal.Terminal, off, noCache bool) *tune.Tuner {
 	return &tune.Tuner{Off: off, NoCache: noCache, Say: func(text string) { t.Note("%s", text) }}
 }
 
-// OpenDevice is gpu.Open without a library's own chatter.
+// OpenDevice is gpu.Open without the library's own messages.
 func OpenDevice(o gpu.Options) (dev *gpu.Device, err error) {
 	quiet.Run(func() { dev, err = gpu.Open(o) })
 	return dev, err
 }
 
-// Adapters is gpu.Adapters without a library's own chatter.
+// Adapters is gpu.Adapters without the library's own messages.
 func Adapters(o gpu.Options) (all []gpu.Info, err error) {
 	quiet.Run(func() { all, err = gpu.Adapters(o) })
 	return all, err
 }
 
-// Close closes the machine, but one that is kept.
+// Close closes the machine unless later clips share it.
 func (e *Machine) Close() {
 	if e.kept {
 		return

@@ -12,8 +12,8 @@ import (
 	"tessera/vae"
 )
 
-// layOut plans a stage with options, and tells of it where it takes long, how it is
-// cut, or what to do about one that is too large.
+// layOut plans a stage and reports long planning, the tiles, or what to do if the job is
+// too large.
 func (e *Machine) layOut(stage string, o vae.Options, plan func(vae.Options) (*vae.Plan, error)) error {
 	done := e.Planning(stage)
 	defer done()
@@ -27,19 +27,19 @@ func (e *Machine) layOut(stage string, o vae.Options, plan func(vae.Options) (*v
 	return nil
 }
 
-// planned says how a stage is cut, where that is news.
+// planned reports how a stage is cut, unless the user asked for exactly that.
 func (e *Machine) planned(stage string, c vae.Config, o vae.Options, p *vae.Plan) {
 	if text := job.Note(c, o, p); text != "" {
 		e.Note("%s: %s", stage, text)
 	}
 }
 
-// less warns where the device had no memory for what was planned of a stage.
+// less warns that the device ran out of memory and a smaller plan continues the stage.
 func (e *Machine) less(stage string) func(was, now *vae.Plan, finished int) {
 	return func(was, now *vae.Plan, finished int) { e.Warn("%s: %s", stage, job.Less(was, now, finished)) }
 }
 
-// Unplanned tells what to do about a job that is too large. plan plans it with other
+// Unplanned adds advice to the error of a job that is too large. plan plans it with other
 // options.
 func Unplanned(err error, o vae.Options, plan func(vae.Options) (*vae.Plan, error)) error {
 	const tile, memory = "--tile auto takes the largest tile that fits", "--memory sets the budget"

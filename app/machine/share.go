@@ -9,8 +9,8 @@ import (
 	"tessera/vae"
 )
 
-// others are the adapters to open besides the first: all of its kind and its backend, or
-// those that are asked for.
+// others returns the adapters to open besides the first: all of its kind and backend, or
+// the requested ones.
 func (c Choice) others(first gpu.Info) ([]int, error) {
 	if !c.All {
 		return c.Others, nil
@@ -25,7 +25,7 @@ func (c Choice) others(first gpu.Info) ([]int, error) {
 	return list, err
 }
 
-// share has other adapters make tiles of the machine's jobs.
+// share opens other adapters, which compute tiles of the machine's jobs.
 func (e *Machine) share(ctx context.Context, c Choice, path string, s vae.Settings) error {
 	o := c.Options
 	list, err := c.others(e.Device.Info())
@@ -56,7 +56,7 @@ func (e *Machine) share(ctx context.Context, c Choice, path string, s vae.Settin
 	return e.Model.Share(models...)
 }
 
-// shared tells which adapters have nothing to do with a plan.
+// shared reports the adapters that a plan gives no tiles.
 func (e *Machine) shared(stage string, p *vae.Plan) {
 	for _, text := range p.Unshared {
 		e.Note("%s: takes no tiles: %s", stage, text)

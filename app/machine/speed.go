@@ -13,15 +13,15 @@ import (
 	"tessera/vae"
 )
 
-// telling is how long a job works at least to tell how quick the adapter is.
+// telling is how long a job must run before it says how fast the adapter is.
 const telling = 3 * time.Second
 
-// Duration estimates how long a plan of m takes on a, the adapter that o opens: by the last
-// long jobs of such a network there, else by a convolution, which is measured once. 0 is
-// unknown.
+// Duration estimates how long a plan of m takes on a, the adapter that o opens. It uses
+// the stored speed of the last long jobs of such a network there, else a convolution,
+// which is measured once. 0 is unknown.
 func Duration(ctx context.Context, o gpu.Options, a gpu.Info, m *vae.Model, precision vae.Precision, stage string, p *vae.Plan) time.Duration {
 	if o.NoCache {
-		return 0 // it would be measured for every job
+		return 0 // without a cache it would be measured for every job
 	}
 	speed := stored(a, network(m, a, precision, stage))
 	if speed == 0 {
@@ -38,8 +38,8 @@ func Duration(ctx context.Context, o gpu.Options, a gpu.Info, m *vae.Model, prec
 	return time.Duration(float64(p.Cost.FLOPs) / speed * float64(own) / float64(tiles) * float64(time.Second))
 }
 
-// measured is the speed of convolutions, measured on a device of their own, whose memory
-// the job does not see. 0: it could not be.
+// measured returns the speed of convolutions, measured on a separate device, so that the
+// job's memory statistics do not include it. 0: the measurement failed.
 func measured(ctx context.Context, o gpu.Options, a gpu.Info, precision vae.Precision) float64 {
 	about := "speed of convolutions in " + storage(a, precision)
 	if speed := stored(a, about); speed > 0 {
@@ -60,7 +60,7 @@ func measured(ctx context.Context, o gpu.Options, a gpu.Info, precision vae.Prec
 	return speed
 }
 
-// network tells apart what has speeds of its own.
+// network names a network, storage and stage whose speed is stored separately.
 func network(m *vae.Model, a gpu.Info, precision vae.Precision, stage string) string {
 	widths := m.Config.Decoder
 	if stage == "encode" {
@@ -69,7 +69,7 @@ func network(m *vae.Model, a gpu.Info, precision vae.Precision, stage string) st
 	return fmt.Sprintf("speed of %s, %s of %v, in %s", stage, m.Config.Family, widths, storage(a, precision))
 }
 
-// storage names what a precision means on an adapter.
+// storage names the storage that a precision means on an adapter.
 func storage(a gpu.Info, precision vae.Precision) string {
 	elem, err := precision.Elem(a)
 	if err != nil {
@@ -78,7 +78,7 @@ func storage(a gpu.Info, precision vae.Precision) string {
 	return elem.String()
 }
 
-// precision is that of the machine's model.
+// precision returns the precision of the machine's model.
 func (e *Machine) precision() vae.Precision {
 	if e.Model.Elem.Bytes() == 4 {
 		return vae.F32
@@ -86,7 +86,7 @@ func (e *Machine) precision() vae.Precision {
 	return vae.F16
 }
 
-// stored is a speed that was stored, 0 for none.
+// stored returns a stored speed, 0 if there is none.
 func stored(a gpu.Info, about string) float64 {
 	speed, err := strconv.ParseFloat(string(gpu.LoadResult(a, about)), 64)
 	if err != nil || !(speed > 0) {
@@ -99,7 +99,7 @@ func store(a gpu.Info, about string, speed float64) {
 	gpu.StoreResult(a, about, strconv.AppendFloat(nil, speed, 'g', -1, 64))
 }
 
-// expect estimates how long a stage takes, and says so.
+// expect estimates how long a stage takes, and reports it.
 func (e *Machine) expect(ctx context.Context, stage string, p *vae.Plan, clips int) error {
 	if e.Quiet || e.Terminal.Progress == "none" {
 		return nil
@@ -121,7 +121,7 @@ func (e *Machine) expect(ctx context.Context, stage string, p *vae.Plan, clips i
 	return nil
 }
 
-// learn stores how quick a stage was of which a share took so long.
+// learn stores the speed of a stage of which a share took the given time.
 func (e *Machine) learn(stage string, p *vae.Plan, share float64, took time.Duration) {
 	if e.options.NoCache || e.profiling || len(p.Helpers) > 0 || took < telling {
 		return
@@ -129,7 +129,7 @@ func (e *Machine) learn(stage string, p *vae.Plan, share float64, took time.Dura
 	a := e.Device.Info()
 	about, speed := network(e.Model, a, e.precision(), stage), share*float64(p.Cost.FLOPs)/took.Seconds()
 	if old := stored(a, about); old > 0 {
-		speed = math.Sqrt(old * speed) // one job on a busy machine says little
+		speed = math.Sqrt(old * speed) // average: one job on a busy machine says little
 	}
 	store(a, about, speed)
 }

@@ -11,7 +11,7 @@ import (
 	"tessera/vae"
 )
 
-// A stage is expected to be as quick as the last of such a network was on the adapter.
+// A stage's expected speed is that of the last such network on the adapter.
 func TestDurationIsLearned(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	a := gpu.Info{Name: "a card", F16: true, Limits: gpu.DefaultLimits}
@@ -22,7 +22,7 @@ func TestDurationIsLearned(t *testing.T) {
 	p := plan.Plan
 	flops := float64(p.Cost.FLOPs)
 	expected := func(o gpu.Options, a gpu.Info, stage string) time.Duration {
-		o.Library = "/nowhere" // nothing can be measured
+		o.Library = "/nowhere" // so that nothing can be measured
 		return Duration(t.Context(), o, a, m, vae.F16, stage, p)
 	}
 	assert.Zero(t, expected(gpu.Options{}, a, "decode"), "unknown")

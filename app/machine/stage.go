@@ -12,13 +12,13 @@ import (
 	"tessera/vae"
 )
 
-// Taker takes what is decoded: the frames of a clip, then its end.
+// Taker receives a decode: the frames of a clip, then its end.
 type Taker interface {
 	Take(vae.Frame) error
 	End() error
 }
 
-// TakerFunc takes the frames of one clip.
+// TakerFunc receives the frames of one clip.
 type TakerFunc func(vae.Frame) error
 
 // Take calls f.
@@ -27,14 +27,14 @@ func (f TakerFunc) Take(v vae.Frame) error { return f(v) }
 // End does nothing.
 func (f TakerFunc) End() error { return nil }
 
-// Keeper is a Taker that keeps what is done, for a decode that goes on from there.
+// Keeper is a Taker that stores progress, so that a later decode can continue from there.
 type Keeper interface {
 	Taker
 	vae.Keeper
-	Began() int // frames that were kept before
+	Began() int // number of frames stored before
 }
 
-// PlanDecode lays the decode of a clip out.
+// PlanDecode plans the decode of a clip.
 func (e *Machine) PlanDecode(ctx context.Context, d job.Decoding) (*vae.DecodePlan, error) {
 	var plan *vae.DecodePlan
 	err := e.layOut("decode", d.Options.Options, func(with vae.Options) (p *vae.Plan, err error) {
@@ -50,8 +50,8 @@ func (e *Machine) PlanDecode(ctx context.Context, d job.Decoding) (*vae.DecodePl
 	return plan, e.expect(ctx, "decode", plan.Plan, d.Latent.Clips())
 }
 
-// Decode runs the decoder on one clip after another, hands them to t, and
-// measures.
+// Decode runs the decoder on one clip after another, passes the frames to t, and measures
+// the stage.
 func (e *Machine) Decode(ctx context.Context, plan *vae.DecodePlan, d job.Decoding, t Taker) (*report.Stage, error) {
 	profiled, err := e.profile(ctx, "decode")
 	if err != nil {
@@ -82,7 +82,7 @@ func (e *Machine) Decode(ctx context.Context, plan *vae.DecodePlan, d job.Decodi
 				err = h.take(f)
 			}
 			if err != nil {
-				h.end() // the first error is the one to tell
+				h.end() // report the first error only
 				return nil, err
 			}
 		}
@@ -98,7 +98,7 @@ func (e *Machine) Decode(ctx context.Context, plan *vae.DecodePlan, d job.Decodi
 	return report.NewStage(plan.Plan, made, took), profiled()
 }
 
-// PlanEncode lays the encode of a clip out.
+// PlanEncode plans the encode of a clip.
 func (e *Machine) PlanEncode(ctx context.Context, o job.Encoding) (*vae.EncodePlan, error) {
 	var plan *vae.EncodePlan
 	err := e.layOut("encode", o.Options.Options, func(with vae.Options) (p *vae.Plan, err error) {
@@ -114,7 +114,7 @@ func (e *Machine) PlanEncode(ctx context.Context, o job.Encoding) (*vae.EncodePl
 	return plan, e.expect(ctx, "encode", plan.Plan, 1)
 }
 
-// Encode runs the encoder and measures.
+// Encode runs the encoder and measures the stage.
 func (e *Machine) Encode(ctx context.Context, plan *vae.EncodePlan, clip media.Clip, o job.Encoding) (latent.Latent, *report.Stage, error) {
 	profiled, err := e.profile(ctx, "encode")
 	if err != nil {
@@ -131,8 +131,7 @@ func (e *Machine) Encode(ctx context.Context, plan *vae.EncodePlan, clip media.C
 	return z, report.NewStage(plan.Plan, clip.Frames(), p.Done()), profiled()
 }
 
-// profile begins the profile of a stage, where one was asked for. What it
-// returns ends it, once the stage is done.
+// profile starts a stage's profile if one was requested. Call end once the stage is done.
 func (e *Machine) profile(ctx context.Context, stage string) (end func() error, err error) {
 	if !e.profiling {
 		return func() error { return nil }, nil

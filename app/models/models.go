@@ -1,6 +1,6 @@
-// Package models keeps published checkpoints on this machine, by the names that package
-// known has for them. Pull fetches one, and only when it is asked to; Path finds one that is
-// here, so that a command's -m takes its name.
+// Package models stores published checkpoints on this machine, under the names that
+// package known has for them. Puller.Pull downloads one when the user asks for it. Path
+// finds one that is stored, so that a command's -m accepts its name.
 package models
 
 import (
@@ -22,7 +22,8 @@ import (
 	"tessera/temporary"
 )
 
-// Folder is where pulled checkpoints are: TESSERA_MODELS, else a folder in the user's cache.
+// Folder returns the folder of pulled checkpoints: TESSERA_MODELS, else a folder in the
+// user's cache.
 func Folder() (string, error) {
 	if folder := os.Getenv("TESSERA_MODELS"); folder != "" {
 		return folder, nil
@@ -34,11 +35,11 @@ func Folder() (string, error) {
 	return filepath.Join(cache, "tessera", "models"), nil
 }
 
-// Hub is where checkpoints are fetched from: HF_ENDPOINT, as Hugging Face's own programs
-// have it, else Hugging Face.
+// Hub returns the address that checkpoints are downloaded from: HF_ENDPOINT, as in
+// Hugging Face's own programs, else Hugging Face.
 func Hub() string { return cmp.Or(os.Getenv("HF_ENDPOINT"), known.Hub) }
 
-// Here is the path of a checkpoint that was pulled, "" where it is not here.
+// Here returns the path of a pulled checkpoint, "" if it is not stored here.
 func Here(c known.Checkpoint) string {
 	folder, err := Folder()
 	if err != nil {
@@ -51,14 +52,15 @@ func Here(c known.Checkpoint) string {
 	return path
 }
 
-// complete is whether a checkpoint's file is at path, of its size if that is known.
+// complete reports whether path is a checkpoint's file, with the right size if that is
+// known.
 func complete(c known.Checkpoint, path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular() && (c.About || info.Size() == c.Size)
 }
 
-// Path is the file that a model's text names: a file's path, or the name of a checkpoint that
-// was pulled. What is neither stays as it is, and Missing tells why.
+// Path returns the file that text names: a file's path, or the name of a pulled
+// checkpoint. Other texts are returned unchanged, and Missing explains them.
 func Path(text string) string {
 	if _, err := os.Stat(text); err == nil {
 		return text
@@ -69,13 +71,13 @@ func Path(text string) string {
 	return text
 }
 
-// Missing has the error of a file that is not there say which checkpoint its name is of, or
-// may be of. Other errors stay as they are.
+// Missing adds to the error of a missing file which checkpoint its name is, or may be. It
+// returns other errors unchanged.
 func Missing(text string, err error) error {
 	if !errors.Is(err, fs.ErrNotExist) || strings.ContainsAny(text, `/\`) {
 		return err
 	}
-	if _, there := os.Stat(text); there == nil { // a shard of it is missing
+	if _, there := os.Stat(text); there == nil { // the file exists: a shard of it is missing
 		return err
 	}
 	if c, ok := known.Find(text); ok {
@@ -95,15 +97,15 @@ func Missing(text string, err error) error {
 	return err
 }
 
-// Puller fetches checkpoints. The zero value is as the fields say.
+// Puller downloads checkpoints. Its zero value uses the defaults.
 type Puller struct {
 	Folder   string // "": Folder()
 	Hub      string // "": Hub()
 	Transfer remote.Transfer
 }
 
-// Pull fetches a checkpoint, from where an interrupted pull ended, and is its path. A file is
-// only called by its name when its size is right and, where that is published, its SHA-256.
+// Pull downloads a checkpoint and returns its path. It continues an interrupted pull. The
+// file gets its name only after its size and, if published, its SHA-256 are checked.
 func (p Puller) Pull(ctx context.Context, c known.Checkpoint) (path string, err error) {
 	if p.Folder == "" {
 		if p.Folder, err = Folder(); err != nil {
@@ -141,8 +143,9 @@ func (p Puller) Pull(ctx context.Context, c known.Checkpoint) (path string, err 
 	return path, os.Remove(path + ".part.json")
 }
 
-// fetch brings what is missing of a checkpoint's file. What the server says of the file lies
-// beside it, so that a later pull goes on only if it is still the same.
+// fetch downloads the missing part of a checkpoint's file. What the server says about the
+// file is stored beside it, so that a later pull continues only if the file has not
+// changed.
 func (p Puller) fetch(ctx context.Context, c known.Checkpoint, f *os.File, beside string) error {
 	var was remote.State
 	info, err := f.Stat()
@@ -154,7 +157,7 @@ func (p Puller) fetch(ctx context.Context, c known.Checkpoint, f *os.File, besid
 	if err != nil || json.Unmarshal(text, &was) != nil || have > was.Size {
 		was, have = remote.State{}, 0
 	}
-	if have > 0 && have == was.Size { // it broke off before it was checked
+	if have > 0 && have == was.Size { // it was interrupted before the check
 		return nil
 	}
 	t := p.Transfer
@@ -182,7 +185,7 @@ func (p Puller) fetch(ctx context.Context, c known.Checkpoint, f *os.File, besid
 	return errors.Join(fmt.Errorf("%s: %w", c.Name, m), discard(f, beside))
 }
 
-// checkWhole compares a fetched file with what is published of it.
+// checkWhole compares a downloaded file with its published size and hash.
 func checkWhole(c known.Checkpoint, f *os.File) error {
 	info, err := f.Stat()
 	if err != nil {
@@ -204,7 +207,7 @@ func checkWhole(c known.Checkpoint, f *os.File) error {
 	return nil
 }
 
-// discard removes what was fetched.
+// discard removes a downloaded file.
 func discard(f *os.File, beside string) error {
 	f.Close()
 	if err := os.Remove(beside); err != nil && !errors.Is(err, fs.ErrNotExist) {

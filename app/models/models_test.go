@@ -21,15 +21,15 @@ import (
 	"tessera/remote"
 )
 
-// content is a published file's.
+// content is a published file's content.
 var content = bytes.Repeat([]byte("0123456789abcdef"), 1<<14)
 
-// checkpoint is that file as a table has it.
+// checkpoint returns that file's entry in a table.
 func checkpoint() known.Checkpoint {
 	return known.Checkpoint{Name: "x", Model: "X", Repo: "some/x", Path: "vae/x.safetensors", Size: int64(len(content)), SHA256: fmt.Sprintf("%x", sha256.Sum256(content))}
 }
 
-// hub serves content with ranges, and breaks off its first answers.
+// hub serves content with ranges, and interrupts its first answers.
 type hub struct {
 	*httptest.Server
 	mu     sync.Mutex
@@ -82,7 +82,7 @@ func (h *hub) puller(t *testing.T, tries int) Puller {
 	return Puller{Folder: filepath.Join(t.TempDir(), "models"), Transfer: remote.Transfer{Tries: tries, Pause: time.Millisecond}}
 }
 
-// names are the files of a folder.
+// names returns the files of a folder.
 func names(t *testing.T, folder string) (all []string) {
 	t.Helper()
 	entries, err := os.ReadDir(folder)
@@ -93,7 +93,7 @@ func names(t *testing.T, folder string) (all []string) {
 	return all
 }
 
-// A checkpoint is fetched from HF_ENDPOINT, and not again when it is here.
+// A checkpoint is downloaded from HF_ENDPOINT, but not again once it is stored.
 func TestPull(t *testing.T) {
 	h := newHub(t, 0)
 	p := h.puller(t, 1)
@@ -115,8 +115,8 @@ func TestPull(t *testing.T) {
 	require.Equal(t, []string{"x.safetensors"}, names(t, p.Folder))
 }
 
-// A transfer that breaks off goes on where it ended: in the same pull, and in a later one
-// when the first has given up.
+// An interrupted transfer continues where it ended: within one pull, or in a later one
+// after the first has given up.
 func TestPullGoesOn(t *testing.T) {
 	h := newHub(t, 1)
 	p := h.puller(t, 3)
@@ -139,7 +139,7 @@ func TestPullGoesOn(t *testing.T) {
 	require.Equal(t, []string{"x.safetensors"}, names(t, p.Folder))
 }
 
-// A part of another file than is there now is fetched anew.
+// If the published file has changed, its download starts again.
 func TestPullOfAChangedFile(t *testing.T) {
 	h := newHub(t, 1)
 	p := h.puller(t, 1)
@@ -154,8 +154,8 @@ func TestPullOfAChangedFile(t *testing.T) {
 	require.Equal(t, content, got)
 }
 
-// A file of another size or hash is refused, and nothing stays of it. Of another size
-// nothing is fetched.
+// A file of another size or hash is refused and removed. If the size differs, nothing is
+// downloaded.
 func TestPullOfAnotherFile(t *testing.T) {
 	h := newHub(t, 0)
 	p := h.puller(t, 1)
@@ -172,13 +172,13 @@ func TestPullOfAnotherFile(t *testing.T) {
 	require.Empty(t, names(t, p.Folder))
 
 	c = checkpoint()
-	c.SHA256 = c.SHA256[:16] // its beginning is enough
+	c.SHA256 = c.SHA256[:16] // its beginning suffices
 	c.Size, c.About = 1, true
 	_, err = p.Pull(t.Context(), c)
 	require.NoError(t, err)
 }
 
-// What the hub refuses is told with the page to look at.
+// A hub's refusal is reported with the address of the page to visit.
 func TestPullRefused(t *testing.T) {
 	h := newHub(t, 0)
 	p := h.puller(t, 3)
@@ -197,7 +197,8 @@ func TestPullRefused(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-// A name is the path of what was pulled; a file of that name goes first.
+// A checkpoint's name is the path of the pulled file; an existing file of that name has
+// priority.
 func TestPath(t *testing.T) {
 	t.Setenv("TESSERA_MODELS", t.TempDir())
 	t.Chdir(t.TempDir())

@@ -1,11 +1,13 @@
-// Package quiet drops what Dawn prints while it is loaded and opens devices.
+// Package quiet drops what Dawn prints while it is loaded and opens devices. Start at
+// Run, and call Passer first in main.
 //
 // Dawn prints the limits that it lowers ("Warning: maxDynamic... artificially reduced"),
-// which says nothing to a user, and has no switch for it. Run drops these lines and passes
-// on all others: drivers print there, too, and end the program there if they are broken.
+// which mean nothing to a user, and has no switch to disable this. Run drops these lines
+// and passes on all others: drivers print there too, and broken ones end the program
+// there.
 //
-// On Linux another process passes the lines on, so that nothing is lost if a driver ends
-// this one. That process is this program again, so its main has to begin with Passer.
+// On Linux another process passes the lines on, so that no line is lost if a driver ends
+// this one. That process is this program again, so its main must begin with Passer.
 package quiet
 
 import (
@@ -14,10 +16,10 @@ import (
 	"strings"
 )
 
-// isProgram is whether this executable called Passer; tests do not.
+// isProgram is set once this executable has called Passer; tests do not call it.
 var isProgram bool
 
-// Passer reports whether the program was started to pass lines on, and has done it.
+// Passer passes lines on if the program was started for that, and then returns true.
 func Passer() bool {
 	if passer() {
 		return true
@@ -29,12 +31,12 @@ func Passer() bool {
 // Run runs f, in which Dawn is loaded or opens a device.
 func Run(f func()) { quietly(f) }
 
-// opened in place of a line says that opening is over. What comes after it is
-// not printed while drivers are loaded.
+// opened is a line that marks the end of opening. Lines after it are not printed while
+// drivers are loaded.
 const opened = "\x00tessera: opened\n"
 
-// pass passes lines on as they come, without the chatter. It reports whether
-// opened was among them.
+// pass copies lines as they arrive, without Dawn's messages. It reports whether opened
+// was among them.
 func pass(from io.Reader, to io.Writer) (over bool) {
 	for lines := bufio.NewReader(from); ; {
 		line, err := lines.ReadString('\n')

@@ -10,12 +10,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// passerArg as its only argument makes the program pass on the standard error
-// of another.
+// passerArg as the only argument starts the program as a passer of another's standard
+// error.
 const passerArg = "--pass-on-standard-error"
 
-// passer, where that is what the program was started for, does it: it passes
-// its standard input on to its standard error.
+// passer copies standard input to standard error if the program was started for that.
 func passer() bool {
 	if len(os.Args) != 2 || os.Args[1] != passerArg {
 		return false
@@ -24,36 +23,35 @@ func passer() bool {
 	return true
 }
 
-// passOn passes lines on until the program that prints them closes its end, or
-// is no more; then it says what that one was doing.
+// passOn passes lines on until the printing program closes its end or dies; if it died,
+// passOn prints what that program was doing.
 func passOn(from io.Reader, to io.Writer) {
 	if !pass(from, to) {
 		fmt.Fprintln(to, "tessera: ended while the Vulkan drivers were being loaded. If one of them is at fault, VK_DRIVER_FILES=FILE chooses another: FILE is one of the .json files in /usr/share/vulkan/icd.d or /etc/vulkan/icd.d.")
 	}
 }
 
-// quietly runs f without Dawn's chatter. Standard error goes through another
-// process meanwhile, so that nothing is lost if a driver ends this one, in
-// whatever way: by a fault on any thread, abort or exit.
+// quietly runs f without Dawn's messages. Standard error goes through another process
+// meanwhile, so that no line is lost if a driver ends this process by a fault on any
+// thread, abort or exit.
 func quietly(f func()) {
 	end, err := startPasser()
 	if err != nil {
-		f() // with the chatter
+		f() // without the filter
 		return
 	}
 	defer end()
 	f()
 }
 
-// passerEnds is how long the passer may take to end. It may not end at all,
-// where a driver left a process of its own behind that holds standard error.
+// passerEnds is how long the passer may take to end. It may never end if a driver left a
+// process behind that holds standard error.
 const passerEnds = time.Second
 
-// startPasser puts the passer between standard error and its file, until end is
-// called.
+// startPasser starts the passer between standard error and its file, until end is called.
 func startPasser() (end func(), err error) {
 	if !isProgram {
-		return nil, os.ErrInvalid // this executable would do something else
+		return nil, os.ErrInvalid // this executable has no passer mode
 	}
 	read, write, err := os.Pipe()
 	if err != nil {
@@ -67,7 +65,7 @@ func startPasser() (end func(), err error) {
 	}
 	p, err := os.StartProcess("/proc/self/exe", []string{os.Args[0], passerArg}, &os.ProcAttr{
 		Files: []*os.File{read, nil, os.Stderr},
-		Sys:   &syscall.SysProcAttr{Setpgid: true}, // Ctrl-C is not for it
+		Sys:   &syscall.SysProcAttr{Setpgid: true}, // Ctrl-C must not reach it
 	})
 	if err != nil {
 		unix.Close(saved)
@@ -75,7 +73,7 @@ func startPasser() (end func(), err error) {
 	}
 	if err = unix.Dup3(int(write.Fd()), 2, 0); err != nil {
 		unix.Close(saved)
-		_ = p.Kill() // its end of the pipe may say the wrong thing
+		_ = p.Kill() // its end of the pipe may report a false cause
 		_, _ = p.Wait()
 		return nil, err
 	}

@@ -2,7 +2,7 @@
 
 package quiet
 
-// passer is Linux's; see quiet_linux.go.
+// passer exists on Linux only; see quiet_linux.go.
 func passer() bool { return false }
 
 // quietly runs f; see quiet.go.

@@ -9,14 +9,14 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// passer is Linux's; see quiet_linux.go.
+// passer exists on Linux only; see quiet_linux.go.
 func passer() bool { return false }
 
-// quietly runs f, in which Dawn is loaded, without Dawn's chatter. Dawn's C
-// library takes the standard error it finds when it is loaded and keeps it, so
-// it is given a pipe that is read as long as the program runs; Go's own is not
-// touched. Go's report of a crash would go to the pipe, too, which nobody reads
-// any more then: it goes to standard error as well.
+// quietly runs f, in which Dawn is loaded, without Dawn's messages. Dawn's C library
+// keeps the standard error that it finds when it is loaded, so it finds a pipe, which is
+// read as long as the program runs; Go's own standard error is unchanged. Go would also
+// write its report of a crash to the pipe, whose reader is dead by then, so the report
+// goes to standard error as well.
 func quietly(f func()) {
 	restore := chatter()
 	defer restore()
@@ -26,8 +26,8 @@ func quietly(f func()) {
 	f()
 }
 
-// chatter puts the pipe in the place of standard error, the first time it is
-// called, and returns a function that puts standard error back.
+// chatter puts the pipe in the place of standard error on the first call, and returns a
+// function that restores standard error.
 var chatter = sync.OnceValue(func() func() {
 	saved, err := windows.GetStdHandle(windows.STD_ERROR_HANDLE)
 	if err != nil {

@@ -19,26 +19,26 @@ type Profile struct {
 	Stage       string    `json:"stage"`
 	Seconds     float64   `json:"seconds"`
 	Queried     bool      `json:"timestamps"`   // the adapter timed its commands
-	Busy        float64   `json:"busy_seconds"` // of the adapter, 0 without timestamps
-	Share       float64   `json:"busy_share"`   // of the seconds
+	Busy        float64   `json:"busy_seconds"` // of the adapter; 0 without timestamps
+	Share       float64   `json:"busy_share"`   // busy seconds over seconds
 	Submissions int       `json:"submissions"`
-	Longest     float64   `json:"longest_submission_seconds"` // from being sent until it was known to be done
+	Longest     float64   `json:"longest_submission_seconds"` // from submission until its completion is known
 	Kinds       []Ranking `json:"kinds"`                      // shaders, copies and clears, the slowest first
-	Layers      []Ranking `json:"layers"`                     // in the order of the network
+	Layers      []Ranking `json:"layers"`                     // in network order
 
 	raw *gpu.Profile
 }
 
-// Ranking is what commands of one name took.
+// Ranking is the total of the commands with one name.
 type Ranking struct {
 	Name       string  `json:"name"`
 	Seconds    float64 `json:"seconds"`
-	Dispatches int     `json:"dispatches"` // a cut one counts each part
+	Dispatches int     `json:"dispatches"` // each part of a split one counts
 	FLOPs      int64   `json:"flops"`
-	Bytes      int64   `json:"bytes"` // if every operand moved once
+	Bytes      int64   `json:"bytes"` // if each operand moved once
 }
 
-// NewProfile sums a profile up.
+// NewProfile sums a profile.
 func NewProfile(stage string, p *gpu.Profile) *Profile {
 	s := &Profile{Stage: stage, Seconds: p.Wall.Seconds(), Queried: p.Queried, Busy: p.Busy().Seconds(), Submissions: len(p.Pieces), raw: p}
 	s.Share = s.Busy / s.Seconds
@@ -73,12 +73,12 @@ func NewProfile(stage string, p *gpu.Profile) *Profile {
 	return s
 }
 
-// slower orders by time, the slowest first; without times by arithmetic.
+// slower orders by time, the slowest first; without times by FLOPs.
 func slower(a, b Ranking) int {
 	return cmp.Or(cmp.Compare(b.Seconds, a.Seconds), cmp.Compare(b.FLOPs, a.FLOPs))
 }
 
-// kindOf names what a command is.
+// kindOf names the kind of a command.
 func kindOf(c *gpu.Command) string {
 	switch {
 	case c.Program != nil:
@@ -89,7 +89,7 @@ func kindOf(c *gpu.Command) string {
 	return "clear"
 }
 
-// most is how many layers are told of at the terminal.
+// most is how many layers Print lists.
 const most = 15
 
 // Print prints the tables.
@@ -117,7 +117,7 @@ func (s *Profile) Print(t *terminal.Terminal) {
 	fmt.Fprintln(t.Stderr)
 }
 
-// table prints one.
+// table prints one table.
 func (s *Profile) table(w io.Writer, head string, rows []Ranking) {
 	fmt.Fprintln(w)
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', tabwriter.AlignRight)
@@ -141,7 +141,7 @@ func (s *Profile) table(w io.Writer, head string, rows []Ranking) {
 	}
 }
 
-// TraceEvent is one of Chrome's Trace Event Format; times are microseconds.
+// TraceEvent is an event of Chrome's Trace Event Format; times are in microseconds.
 type TraceEvent struct {
 	Name     string         `json:"name"`
 	Category string         `json:"cat,omitempty"`
@@ -159,7 +159,7 @@ const (
 	TraceSubmissions
 )
 
-// trace is the events of a stage, which is a process of the trace.
+// trace returns the events of a stage, which is one process of the trace.
 func (s *Profile) trace(process int) []TraceEvent {
 	micro := func(d time.Duration) float64 { return float64(d) / 1e3 }
 	events := []TraceEvent{
@@ -188,13 +188,13 @@ func (s *Profile) trace(process int) []TraceEvent {
 	return events
 }
 
-// Trace is the file that chrome://tracing opens.
+// Trace returns a file for chrome://tracing.
 func Trace(stages []*Profile, adapter gpu.Info, version string) []byte {
 	var events []TraceEvent
 	for i, s := range stages {
 		events = append(events, s.trace(i+1)...)
 	}
-	data, _ := json.Marshal(struct { // fails for no event
+	data, _ := json.Marshal(struct { // cannot fail for these events
 		Events []TraceEvent      `json:"traceEvents"`
 		Unit   string            `json:"displayTimeUnit"`
 		Other  map[string]string `json:"otherData"`

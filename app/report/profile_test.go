@@ -11,7 +11,7 @@ import (
 	"tessera/gpu"
 )
 
-// Without timestamps submissions are timed, and said to be; a trace has them.
+// Without timestamps the profile times submissions and says so; a trace contains them.
 func TestProfileWithoutTimestamps(t *testing.T) {
 	c := &gpu.Command{Label: "decoder.conv_in", Program: &gpu.Program{Label: "conv3d_f32"}}
 	s := NewProfile("decode", &gpu.Profile{Wall: 2 * time.Second, Pieces: []gpu.Piece{

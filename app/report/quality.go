@@ -9,20 +9,20 @@ import (
 	"tessera/media"
 )
 
-// Quality is how close a decoded clip came to the original.
+// Quality measures a decoded clip against the original.
 type Quality struct {
 	PSNR   Decibels       `json:"psnr_db"`
 	SSIM   float64        `json:"ssim"`
 	Frames []FrameQuality `json:"frames"`
 }
 
-// FrameQuality is that of one frame.
+// FrameQuality measures one frame.
 type FrameQuality struct {
 	PSNR Decibels `json:"psnr_db"`
 	SSIM float64  `json:"ssim"`
 }
 
-// NewQuality sums a comparison up.
+// NewQuality sums a comparison.
 func NewQuality(q *media.Quality) *Quality {
 	all := q.Overall()
 	out := &Quality{PSNR: Decibels(all.PSNR), SSIM: all.SSIM}
@@ -32,7 +32,7 @@ func NewQuality(q *media.Quality) *Quality {
 	return out
 }
 
-// Decibels are null in JSON where they are infinite: the frames are identical.
+// Decibels are null in JSON if infinite: the frames are identical.
 type Decibels float64
 
 // MarshalJSON writes a number or null.
@@ -43,7 +43,7 @@ func (d Decibels) MarshalJSON() ([]byte, error) {
 	return strconv.AppendFloat(nil, float64(d), 'f', 4, 64), nil
 }
 
-// String prints them with their unit.
+// String formats the number with its unit.
 func (d Decibels) String() string { return fmt.Sprintf("%.2f dB", float64(d)) }
 
 // Print prints the quality of each frame.

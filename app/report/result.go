@@ -14,7 +14,7 @@ import (
 	"tessera/vae"
 )
 
-// Result is what a command did; its JSON is the interface for machines.
+// Result describes what a command did; its JSON is for machines.
 type Result struct {
 	Command   string              `json:"command"`
 	Model     terminal.FileName   `json:"model,omitempty"`
@@ -29,18 +29,18 @@ type Result struct {
 	Decode    *Stage              `json:"decode,omitempty"`
 	Quality   *Quality            `json:"quality,omitempty"`
 	PeakBytes int64               `json:"peak_device_bytes"`
-	Longest   float64             `json:"longest_piece_seconds"`       // of the pieces that work is submitted in
-	First     float64             `json:"longest_first_piece_seconds"` // of those in which a shader ran for the first time
+	Longest   float64             `json:"longest_piece_seconds"`       // of the submitted pieces
+	First     float64             `json:"longest_first_piece_seconds"` // of the pieces that ran a shader for the first time
 	Adapter   Adapter             `json:"adapter"`
 	Precision string              `json:"precision"`
-	Scale     string              `json:"scale,omitempty"`              // the latent's numbers
-	Pictures  bool                `json:"independent_frames,omitempty"` // each frame is a picture by itself
+	Scale     string              `json:"scale,omitempty"`              // of the latent's numbers
+	Pictures  bool                `json:"independent_frames,omitempty"` // each frame is a separate picture
 	Warnings  []string            `json:"warnings,omitempty"`
 
 	Profile []*Profile `json:"profile,omitempty"`
 }
 
-// New begins the result of a command that ran a model on a device.
+// New starts the result of a command that ran a model on a device.
 func New(command string, dev *gpu.Device, m *vae.Model, model, input string) *Result {
 	r := &Result{
 		Command: command, Model: terminal.FileName(model), Input: terminal.FileName(input),
@@ -50,17 +50,17 @@ func New(command string, dev *gpu.Device, m *vae.Model, model, input string) *Re
 	return r
 }
 
-// Device takes over what the device counted.
+// Device copies the device's counts.
 func (r *Result) Device(s gpu.Stats) {
 	r.PeakBytes, r.Longest, r.First = s.PeakBytes, s.Longest.Seconds(), s.LongestFirst.Seconds()
 }
 
-// Clip takes over what the clip is.
+// Clip copies the clip's format.
 func (r *Result) Clip(f media.Format) {
 	r.Frames, r.Height, r.Width, r.FPS = f.Frames, f.Height, f.Width, f.FPS.Float()
 }
 
-// Print prints a result: as JSON, or for people.
+// Print prints the result: as JSON, or for people.
 func (r *Result) Print(t *terminal.Terminal) error {
 	r.Warnings = t.Warnings
 	for i, o := range r.Outputs {

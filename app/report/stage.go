@@ -10,7 +10,7 @@ import (
 	"tessera/vae"
 )
 
-// Adapter is the part of gpu.Info that tells which one it was.
+// Adapter is the part of gpu.Info that identifies an adapter.
 type Adapter struct {
 	Index   int    `json:"index"`
 	Name    string `json:"name"`
@@ -21,15 +21,15 @@ type Adapter struct {
 // Layout is how a plan cuts a clip into tiles and slices.
 type Layout struct {
 	Tile    string `json:"tile"`             // "off", or HxW in pixels
-	Tiling  string `json:"tiling,omitempty"` // of several tiles
+	Tiling  string `json:"tiling,omitempty"` // if there are several tiles
 	Overlap string `json:"overlap,omitempty"`
-	Halo    string `json:"halo,omitempty"` // of exact tiles, at most, HxW pixels
+	Halo    string `json:"halo,omitempty"` // largest halo of exact tiles, HxW pixels
 	Tiles   int    `json:"tiles"`
-	Slices  int    `json:"slices"` // of each tile
-	Chunk   int    `json:"chunk"`  // latent frames in each but the first, at most
+	Slices  int    `json:"slices"` // per tile
+	Chunk   int    `json:"chunk"`  // most latent frames in a slice after the first
 }
 
-// NewLayout is that of a plan.
+// NewLayout returns a plan's layout.
 func NewLayout(p *vae.Plan) Layout {
 	l := Layout{Tile: "off", Tiles: len(p.Tiles.Tiles), Slices: p.Slices, Chunk: p.Chunk}
 	switch {
@@ -42,25 +42,25 @@ func NewLayout(p *vae.Plan) Layout {
 	return l
 }
 
-// Stage is one direction's run.
+// Stage describes one direction's run.
 type Stage struct {
 	Seconds      float64 `json:"seconds"`
 	FramesPerSec float64 `json:"frames_per_second"`
 	Layout
 	Shrunk       bool    `json:"shrunk"`
 	PlannedBytes int64   `json:"planned_device_bytes"`
-	UntiledBytes int64   `json:"untiled_device_bytes,omitempty"` // of exact tiles: in one tile; absent beyond the limits
-	Host         int64   `json:"host_bytes,omitempty"`           // causal memory and weights that live on the host
-	HostWeights  int64   `json:"host_weight_bytes,omitempty"`    // of these, weights
-	Moved        int64   `json:"moved_bytes,omitempty"`          // of both, to the device and back, in a whole clip
+	UntiledBytes int64   `json:"untiled_device_bytes,omitempty"` // for exact tiles: what one tile would need; absent beyond the limits
+	Host         int64   `json:"host_bytes,omitempty"`           // causal memory, activations and weights that live on the host
+	HostWeights  int64   `json:"host_weight_bytes,omitempty"`    // the weights in host_bytes
+	Moved        int64   `json:"moved_bytes,omitempty"`          // of host_bytes, to the device and back, per clip
 	BudgetBytes  int64   `json:"budget_bytes"`
 	FLOPs        int64   `json:"flops"`
-	Shares       []Share `json:"shares,omitempty"` // of the adapters but the first
+	Shares       []Share `json:"shares,omitempty"` // of the adapters after the first
 
 	cut string
 }
 
-// NewStage is that of a plan that made so many frames in that time.
+// NewStage describes a plan that ran, with its number of frames and time.
 func NewStage(l *vae.Plan, frames int, took time.Duration) *Stage {
 	s := &Stage{
 		Seconds: took.Seconds(), FramesPerSec: float64(frames) / took.Seconds(),
@@ -82,20 +82,20 @@ func NewStage(l *vae.Plan, frames int, took time.Duration) *Stage {
 	return s
 }
 
-// NewAdapter is what is told of an adapter.
+// NewAdapter returns an adapter's description.
 func NewAdapter(i gpu.Info) Adapter { return Adapter{i.Index, i.Name, i.Backend, i.Type} }
 
 func (s *Stage) String() string {
 	return fmt.Sprintf("%.1f s, %s frames/s, %s", s.Seconds, terminal.Figures(s.FramesPerSec), s.cut)
 }
 
-// Share is what one of several adapters made.
+// Share is what one of several adapters computed.
 type Share struct {
 	Adapter Adapter `json:"adapter"`
 	Tiles   int     `json:"tiles"`
 }
 
-// shares are those of the adapters but the first.
+// shares returns the shares of the adapters after the first.
 func shares(p *vae.Plan) (all []Share) {
 	for _, h := range p.Helpers {
 		all = append(all, Share{NewAdapter(h.Adapter), h.Tiles})

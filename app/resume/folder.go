@@ -39,59 +39,59 @@ import (
 	"tessera/vae"
 )
 
-// What a folder of --resume holds.
+// Content of a --resume folder.
 const (
 	RecordFile  = "record.json"
 	FramesFile  = "frames"
 	memoryFiles = "memory%d"
 )
 
-// Folder is a folder beside an output with what a decode has done, until the
-// output is complete: the frames as they came, the causal memory behind them, and a
-// record of how far that goes and what it is of. The record comes last, at once, and
-// with the rest on the disk; what goes beyond it counts for nothing. A memory file says
-// behind which slice it is, so that it is never read by a record of another.
+// Folder stores a decode's progress beside its output until the output is complete: the
+// finished frames, the causal memory after them, and a record of what they belong to and
+// how far they go. The record is replaced atomically, after the rest is on the disk; data
+// beyond it is ignored. Each memory file says after which slice it was written, so a
+// record never reads the memory of another slice.
 type Folder struct {
 	*terminal.Terminal
 	path   string
-	found  bool   // by this start
-	is     Record // as it lies there
+	found  bool   // it existed at this start
+	is     Record // as stored in the folder
 	to     Output
-	clip   int   // frames of it
-	size   int64 // bytes of one
+	clip   int   // frames of the clip
+	size   int64 // bytes of a frame
 	frames *os.File
 	memory [2]*os.File
-	began  int // frames that were there
+	began  int // frames that existed at this start
 
-	started  bool // by this start: frames are made
-	writing  bool // the memory behind the next slice
+	started  bool // this start has made frames
+	writing  bool // writing the memory after the next slice
 	complete bool
 
 	mu      sync.Mutex
 	taken   *sync.Cond
-	written int // frames
+	written int // frames written
 	err     error
 }
 
-// Record is what a folder's contents are of, and how far they go.
+// Record says what a folder's content belongs to and how far it goes.
 type Record struct {
 	Origin
 	Latent  string            `json:"latent"`
 	Kernels map[string]string `json:"kernels"`
-	Memory  string            `json:"memory"`      // which buffers it is
-	File    int               `json:"memory_file"` // that it is in
-	Chunk   int               `json:"chunk"`       // latent frames in a slice
-	Slices  int               `json:"slices"`      // that are done
+	Memory  string            `json:"memory"`      // which buffers it holds
+	File    int               `json:"memory_file"` // index of its file
+	Chunk   int               `json:"chunk"`       // latent frames per slice
+	Slices  int               `json:"slices"`      // finished slices
 	Frames  int               `json:"frames"`
 }
 
-// Output is what a folder's frames are written to at the end.
+// Output receives a folder's frames at the end.
 type Output interface {
 	machine.Taker
-	NeedsFloat() bool // rather than 8 bits
+	NeedsFloat() bool // floats rather than 8 bits
 }
 
-// Find looks for the folder of an output.
+// Find looks for an output's folder.
 func Find(t *terminal.Terminal, output string, to Output) (*Folder, error) {
 	u := &Folder{Terminal: t, path: filepath.Clean(output) + ".unfinished", to: to}
 	u.taken = sync.NewCond(&u.mu)
@@ -109,7 +109,7 @@ func Find(t *terminal.Terminal, output string, to Output) (*Folder, error) {
 	return u, nil
 }
 
-// vacant refuses a folder of somebody else's.
+// vacant refuses a folder that holds other files.
 func (u *Folder) vacant() error {
 	entries, err := os.ReadDir(u.path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -126,23 +126,23 @@ func (u *Folder) vacant() error {
 	return nil
 }
 
-// other refuses what is in the folder.
+// other refuses a folder whose content differs.
 func (u *Folder) other(format string, args ...any) error {
 	return terminal.Refused("--resume: %s: %s; expected what --resume keeps of this decode, or nothing: without the folder it begins again", u.path, fmt.Sprintf(format, args...))
 }
 
 func (u *Folder) name(file int) string { return fmt.Sprintf(memoryFiles, file) }
 
-// Began is how many frames were there.
+// Began returns how many frames existed at this start.
 func (u *Folder) Began() int { return u.began }
 
-// Chunk is how many latent frames the slices had, if there are any.
+// Chunk returns the latent frames per slice of the stored progress, if there is any.
 func (u *Folder) Chunk() (n int, found bool) { return u.is.Chunk, u.found }
 
-// Choose chooses the kernels that the frames so far were made by.
+// Choose chooses the kernels that made the stored frames.
 func (u *Folder) Choose(by vae.Chooser) vae.Chooser { return by.Noted(&u.is.Kernels, u.found) }
 
-// Open makes the folder, or holds what is there against what is asked for.
+// Open creates the folder, or compares its record with the requested decode.
 func (u *Folder) Open(is Record, d job.Decoding, plan *vae.DecodePlan) (err error) {
 	for _, field := range []struct{ name, was, is string }{
 		{"latent", u.is.Latent, is.Latent}, {"checkpoint", u.is.Checkpoint, is.Checkpoint}, {"program", u.is.Program, is.Program},
@@ -176,8 +176,9 @@ func (u *Folder) Open(is Record, d job.Decoding, plan *vae.DecodePlan) (err erro
 	return u.room(plan.Plan)
 }
 
-// RecordOf is the record of a decode before its first frame. program is its version;
-// noFold and winograd are choices that neither the decoding nor the plan tells.
+// RecordOf returns the record of a decode before its first frame. program is the
+// program's version. noFold and winograd are passed because neither the decoding nor the
+// plan contains them.
 func RecordOf(ctx context.Context, program, checkpoint string, e *machine.Machine, d job.Decoding, p *vae.Plan, noFold bool, winograd string) (Record, error) {
 	var is Record
 	sum, err := interrupt.Await(ctx, func() (string, error) { return HashCheckpoint(checkpoint) })
@@ -185,7 +186,7 @@ func RecordOf(ctx context.Context, program, checkpoint string, e *machine.Machin
 		return is, err
 	}
 	o := d.Options
-	o.Budget, o.Host, o.Offload, o.Internals.Spool, o.Chunk = 0, 0, "", nil, p.Chunk // which the plan tells
+	o.Budget, o.Host, o.Offload, o.Internals.Spool, o.Chunk = 0, 0, "", nil, p.Chunk // the plan contains these
 	is.Chunk = p.Chunk
 	i := e.Device.Info()
 	is.Program = program
@@ -196,7 +197,7 @@ func RecordOf(ctx context.Context, program, checkpoint string, e *machine.Machin
 	return is, nil
 }
 
-// hashedFloats is that of a latent's numbers and shape.
+// hashedFloats returns the hash of a latent's shape and numbers.
 func hashedFloats(z latent.Latent) string {
 	h := sha256.New()
 	fmt.Fprintln(h, z.Channels, z.Frames, z.Height, z.Width)
@@ -210,7 +211,7 @@ func hashedFloats(z latent.Latent) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// room refuses a disk that has not what is still to come.
+// room refuses the decode if the disk lacks room for the rest.
 func (u *Folder) room(p *vae.Plan) error {
 	need := int64(u.clip)*u.size + 2*int64(len(p.Tiles.Tiles))*(p.Causal+p.Host-p.Streamed)
 	for _, f := range append(u.memory[:], u.frames) {
@@ -224,17 +225,17 @@ func (u *Folder) room(p *vae.Plan) error {
 	return nil
 }
 
-// memoryHead is the length of what a memory file begins with: behind how many slices it
-// is, 0 while it is written.
+// memoryHead is the length of a memory file's header: the number of slices after which it
+// was written, or 0 while it is being written.
 const memoryHead = 8
 
-// mark notes behind how many slices a memory file is, on the disk.
+// mark writes the number of slices to a memory file's header, on the disk.
 func (u *Folder) mark(file, slices int) error {
 	_, err := u.memory[file].WriteAt(binary.LittleEndian.AppendUint64(nil, uint64(slices)), 0)
 	return cmp.Or(err, u.memory[file].Sync())
 }
 
-// marked is what mark noted.
+// marked reads what mark wrote.
 func (u *Folder) marked(file int) uint64 {
 	b := make([]byte, memoryHead)
 	if _, err := u.memory[file].ReadAt(b, 0); err != nil {
@@ -243,8 +244,8 @@ func (u *Folder) marked(file int) uint64 {
 	return binary.LittleEndian.Uint64(b)
 }
 
-// Begin tells how many slices are done, of a plan with that memory: none, where one
-// that takes less had to be made after those.
+// Begin returns how many slices are done of a plan with this causal memory: 0 if the
+// stored slices have another one, because a smaller plan had to follow them.
 func (u *Folder) Begin(memory string, bytes int64) (int, error) {
 	sum := sha256.Sum256([]byte(memory))
 	is := hex.EncodeToString(sum[:])
@@ -273,16 +274,16 @@ func (u *Folder) Begin(memory string, bytes int64) (int, error) {
 	return u.is.Slices, nil
 }
 
-// ReadAt reads the memory behind the slices that are done.
+// ReadAt reads the memory after the finished slices.
 func (u *Folder) ReadAt(b []byte, at int64) (int, error) {
 	n, err := u.memory[u.is.File].ReadAt(b, memoryHead+at)
 	return n, u.failed(err)
 }
 
-// WriteAt writes the memory behind more of them.
+// WriteAt writes the memory after the next slices.
 func (u *Folder) WriteAt(b []byte, at int64) (int, error) {
 	file := 1 - u.is.File
-	if !u.writing { // over the memory behind fewer slices
+	if !u.writing { // over the memory after fewer slices
 		if err := u.mark(file, 0); err != nil {
 			return 0, u.failed(err)
 		}
@@ -299,8 +300,8 @@ func (u *Folder) failed(err error) error {
 	return err
 }
 
-// Done waits until so many frames are written, and has all that on the disk before
-// the record says so.
+// Done waits until the given frames are written and everything is on the disk, then
+// updates the record.
 func (u *Folder) Done(slices, frames int) error {
 	u.mu.Lock()
 	for u.written < frames && u.err == nil {
@@ -323,7 +324,7 @@ func (u *Folder) Done(slices, frames int) error {
 	return nil
 }
 
-// write replaces the record at once.
+// write replaces the record atomically.
 func (u *Folder) write(r Record) error {
 	text, err := json.MarshalIndent(r, "", "\t")
 	if err != nil {
@@ -342,7 +343,7 @@ func (u *Folder) write(r Record) error {
 	return u.failed(cmp.Or(f.Close(), os.Rename(path+".part", path), temporary.FlushNames(u.path)))
 }
 
-// Take keeps a frame.
+// Take stores a frame.
 func (u *Folder) Take(f vae.Frame) error {
 	b := f.RGBA
 	if f.Pixels != nil {
@@ -359,7 +360,7 @@ func (u *Folder) Take(f vae.Frame) error {
 	return u.err
 }
 
-// End makes the output of all frames, and removes the folder.
+// End writes the output from all frames and removes the folder.
 func (u *Folder) End() error {
 	frame := vae.Frame{}
 	b := make([]byte, u.size)
@@ -383,7 +384,7 @@ func (u *Folder) End() error {
 	return nil
 }
 
-// floatsOf are the numbers in b, in the memory of v.
+// floatsOf decodes the numbers in b into the memory of v.
 func floatsOf(v []float32, b []byte) []float32 {
 	v = v[:0]
 	for ; len(b) > 0; b = b[4:] {
@@ -392,7 +393,7 @@ func floatsOf(v []float32, b []byte) []float32 {
 	return v
 }
 
-// remove removes what was kept, and the folder where that is all.
+// remove deletes what was stored, and the folder if nothing else is in it.
 func (u *Folder) remove() {
 	u.close()
 	for _, name := range []string{RecordFile, RecordFile + ".part", FramesFile, u.name(0), u.name(1)} {
@@ -403,12 +404,11 @@ func (u *Folder) remove() {
 
 func (u *Folder) close() {
 	for _, f := range append(u.memory[:], u.frames) {
-		f.Close() // nil, or a second time, too
+		f.Close() // closing twice does no harm
 	}
 }
 
-// Leave says what is kept of a decode that did not come to its end. Nothing is, where
-// nothing was done.
+// Leave reports what is stored of an unfinished decode, if anything.
 func (u *Folder) Leave() {
 	if u.frames == nil || u.complete {
 		return

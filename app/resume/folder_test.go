@@ -8,8 +8,8 @@ import (
 	"tessera/app/terminal"
 )
 
-// Where a plan has another memory than what is kept, since one that takes less had
-// to be made, frames are made from the first on.
+// If a plan's memory differs from the stored one, because a smaller plan had to follow,
+// decoding starts from the first frame.
 func TestResumeOfAnotherPlan(t *testing.T) {
 	u := &Folder{Terminal: &terminal.Terminal{Quiet: true}, is: Record{Memory: "that of a plan", Slices: 3, Frames: 9}, written: 9}
 	slices, err := u.Begin("another", 16)

@@ -11,15 +11,15 @@ import (
 	"tessera/format"
 )
 
-// Origin is what an output, or a part of one, was made by, as every record says it.
+// Origin is what made an output or a part of one, in every record.
 type Origin struct {
 	Program    string `json:"program"`
-	Checkpoint string `json:"checkpoint"` // its SHA-256
+	Checkpoint string `json:"checkpoint"` // SHA-256
 	Options    string `json:"options"`
 	Adapter    string `json:"adapter"`
 }
 
-// Hash is a file's SHA-256.
+// Hash returns a file's SHA-256.
 func Hash(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -29,8 +29,8 @@ func Hash(path string) (string, error) {
 	return hashOfAll(f, path)
 }
 
-// HashCheckpoint is a checkpoint's: a file's, or that of the files that an index
-// names, one behind the other.
+// HashCheckpoint returns the SHA-256 of a checkpoint: of its file, or of an index's files
+// concatenated.
 func HashCheckpoint(path string) (string, error) {
 	all, err := format.ReadContents(path)
 	if err != nil {

@@ -10,25 +10,25 @@ import (
 	"strings"
 )
 
-// access decides who may talk to the engine: a page that this server gave out,
-// opened by someone who was shown the token, and programs.
+// access decides who may use the engine: a page that this server sent, opened by someone
+// with the token, and programs.
 type access struct {
 	token  string            // of the page
-	tokens map[string]string // of programs, and what each of them is called
-	asks   bool              // programs for one of them: others can reach the server
-	secure bool              // what is sent is encrypted, and the server's name proved
-	addr   net.Addr          // listened on
+	tokens map[string]string // of programs, with each one's name
+	asks   bool              // programs need a token: other machines can reach the server
+	secure bool              // the connection is encrypted and the server's name proved
+	addr   net.Addr          // listening address
 }
 
-// newToken is 256 bits, as URLs and headers can hold them.
+// newToken returns 256 random bits in a form for URLs and headers.
 func newToken() string {
 	b := make([]byte, 32)
 	rand.Read(b) // never fails
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-// socket is the HTTP status that refuses a websocket, and why; 0 to let it in.
-// Its token is in the query, since a page's script can't set a header.
+// socket returns the HTTP status that refuses a websocket, and the reason; 0 admits it.
+// The token is in the query, because a page's script cannot set a header.
 func (a access) socket(r *http.Request) (int, string) {
 	origin, err := url.Parse(r.Header.Get("Origin"))
 	if !a.host(r.Host) || err != nil || origin.Scheme != a.scheme() || origin.Host != r.Host {
@@ -40,7 +40,7 @@ func (a access) socket(r *http.Request) (int, string) {
 	return a.unknown()
 }
 
-// request is the same for what the page fetches.
+// request checks the page's fetches as socket checks its websocket.
 func (a access) request(r *http.Request) (int, string) {
 	if !a.host(r.Host) || r.Header.Get("Sec-Fetch-Site") == "cross-site" {
 		return http.StatusForbidden, "only the page of this server may ask"
@@ -51,8 +51,9 @@ func (a access) request(r *http.Request) (int, string) {
 	return a.unknown()
 }
 
-// program says which client asks, or refuses it as socket does. No page of another
-// site may ask, even where no token is needed; what is open needs none.
+// program identifies the client that sent a request, or refuses it as socket does. It
+// refuses pages of other sites, even where no token is needed. open endpoints need no
+// token.
 func (a access) program(r *http.Request, open bool) (client string, status int, why string) {
 	client, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
@@ -76,8 +77,8 @@ func (a access) program(r *http.Request, open bool) (client string, status int, 
 	return "", http.StatusUnauthorized, "the token is missing or unknown: send Authorization: Bearer TOKEN, or name:TOKEN@ in the address"
 }
 
-// given is the token that a program sends: as such, or as the password in its
-// address, which libraries make a header of.
+// given returns the token that a program sends: as a bearer token, or as the password in
+// its address, which libraries send as a header.
 func given(r *http.Request) string {
 	if _, password, ok := r.BasicAuth(); ok {
 		return password
@@ -101,9 +102,9 @@ func (a access) known(token string) bool {
 	return subtle.ConstantTimeCompare([]byte(token), []byte(a.token)) == 1
 }
 
-// host says whether a Host header names this server by an address. A name other
-// than localhost could be anyone's that was pointed here (DNS rebinding), unless a
-// certificate proves it.
+// host reports whether a Host header names this server by an address. Any name but
+// localhost could be someone's that points here (DNS rebinding), unless a certificate
+// proves it.
 func (a access) host(host string) bool {
 	if a.secure {
 		return true

@@ -46,7 +46,7 @@ func TestOnlyOwnPage(t *testing.T) {
 	}
 }
 
-// TestHosts: a name that somebody made point here is refused.
+// TestHosts: a foreign name that points to this machine is refused.
 func TestHosts(t *testing.T) {
 	s := start(t, Options{})
 	_, port, _ := strings.Cut(s.listen.Addr().String(), ":")
@@ -94,7 +94,7 @@ func TestPage(t *testing.T) {
 	assert.Equal(t, http.StatusMethodNotAllowed, r.StatusCode, "POST")
 }
 
-// TestUnchanged: a page that the browser has already is not sent again.
+// TestUnchanged: a page that the browser has stored is not sent again.
 func TestUnchanged(t *testing.T) {
 	s := start(t, Options{})
 	url := "http://" + s.listen.Addr().String() + "/app.js"
@@ -148,7 +148,7 @@ func TestTooManyPages(t *testing.T) {
 	s := start(t, Options{MaxPages: 2})
 	ctx := within(t, 10*time.Second)
 	second := enter(t, s)
-	for _, c := range []*client{enter(t, s), second} { // an answer shows that it is in
+	for _, c := range []*client{enter(t, s), second} { // an answer shows that it is connected
 		_, err := c.request(ctx, map[string]any{"type": "plan"}, nil)
 		require.ErrorAs(t, err, new(failed))
 	}
@@ -168,7 +168,7 @@ func TestTooManyPages(t *testing.T) {
 	}
 }
 
-// TestFolder: files below the folder can be opened and are listed, others not.
+// TestFolder: only files below the folder can be opened and are listed.
 func TestFolder(t *testing.T) {
 	needDevice(t)
 	above := t.TempDir()

@@ -50,19 +50,19 @@ func start(t *testing.T, o Options) *Server {
 	return s
 }
 
-// needDevice skips a test where there is no device to run on.
+// needDevice skips a test if there is no device.
 func needDevice(t *testing.T) {
 	t.Helper()
 	require.NoError(t, gputest.Open(t).Close())
 }
 
-// client is a page without a browser: it answers reads from files and takes
+// client is a page without a browser: it answers reads from files and acknowledges
 // pictures at once.
 type client struct {
 	ws    *websocket.Conn
 	files [][]byte // sources, from number 1
 	id    int
-	mute  bool // gives no answers
+	mute  bool // does not answer
 }
 
 type header struct {
@@ -99,7 +99,7 @@ func dial(ctx context.Context, s *Server, token, origin string) (*client, *http.
 	return &client{ws: ws}, response, nil
 }
 
-// enter is dial by one who may.
+// enter is dial with the token.
 func enter(t *testing.T, s *Server) *client {
 	t.Helper()
 	c, _, err := dial(t.Context(), s, s.access.token, "http://"+s.listen.Addr().String())
@@ -117,7 +117,7 @@ func (c *client) send(ctx context.Context, head any, payload []byte) error {
 	return c.ws.Write(ctx, websocket.MessageBinary, append(append(b, text...), payload...))
 }
 
-// next is the engine's next message; reads and pictures have been answered.
+// next returns the engine's next message after answering reads and pictures.
 func (c *client) next(ctx context.Context) (header, []byte, error) {
 	var h header
 	_, data, err := c.ws.Read(ctx)
@@ -146,7 +146,7 @@ func (c *client) ask(ctx context.Context, request map[string]any) (int, error) {
 	return c.id, c.send(ctx, request, nil)
 }
 
-// request is ask, and the answer; see is told of the events, if not nil.
+// request is ask and waits for the answer; see, if not nil, receives the events.
 func (c *client) request(ctx context.Context, request map[string]any, see func(header, []byte)) (json.RawMessage, error) {
 	id, err := c.ask(ctx, request)
 	for err == nil {
@@ -166,7 +166,7 @@ func (c *client) request(ctx context.Context, request map[string]any, see func(h
 	return nil, err
 }
 
-// source makes a file one that the engine may read.
+// source adds a file that the engine may read.
 func (c *client) source(name string, data []byte) map[string]any {
 	c.files = append(c.files, data)
 	return map[string]any{"id": len(c.files), "name": name, "size": len(data)}
@@ -194,7 +194,7 @@ func (c *client) decode(ctx context.Context, latent []byte) ([][]byte, error) {
 	return frames, err
 }
 
-// latentFile is a small latent as a file: frames x side x side cells, of a ramp.
+// latentFile returns the file of a small latent: a ramp of frames x side x side cells.
 func latentFile(t *testing.T, frames, side int) []byte {
 	t.Helper()
 	l := latent.Latent{Channels: 16, Frames: frames, Height: side, Width: side, Data: make([]float32, 16*frames*side*side)}
@@ -208,7 +208,7 @@ func latentFile(t *testing.T, frames, side int) []byte {
 	return data
 }
 
-// within is a context that ends a test that hangs.
+// within returns a context that ends a hanging test.
 func within(t *testing.T, limit time.Duration) context.Context {
 	t.Helper()
 	ctx, stop := context.WithTimeoutCause(t.Context(), limit, fmt.Errorf("not within %v", limit))

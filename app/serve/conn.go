@@ -15,16 +15,16 @@ import (
 )
 
 const (
-	// maxHeader bounds a message's JSON: options, and a file's name.
+	// maxHeader limits a message's JSON: options and a file's name.
 	maxHeader = 16 << 10
 
-	writeWait = 30 * time.Second // for a message to be taken by a page
+	writeWait = 30 * time.Second // time for a page to accept a message
 	pingEvery = 15 * time.Second
 	pingWait  = 10 * time.Second
 )
 
-// conn is a page's websocket. It carries messages as web/protocol.js frames
-// them: u32 length of the header, the header, the payload.
+// conn is a page's websocket. It carries messages in web/protocol.js's frames: the u32
+// length of the header, the header, the payload.
 type conn struct {
 	ws   *websocket.Conn
 	ctx  context.Context
@@ -33,12 +33,12 @@ type conn struct {
 
 	mu    sync.Mutex
 	begun bool      // it has sent a message
-	heard time.Time // when it sent the last, or began
+	heard time.Time // time of its last message, or of the connection
 }
 
 var _ session.Conn = (*conn)(nil)
 
-// Send writes a message; it waits while the page is slow to take it.
+// Send writes a message; it blocks while the page is slow to accept it.
 func (c *conn) Send(header, payload []byte) error {
 	ctx, cancel := context.WithTimeout(c.ctx, writeWait)
 	defer cancel()
@@ -64,7 +64,7 @@ func (c *conn) write(ctx context.Context, header, payload []byte) error {
 	return w.Close()
 }
 
-// receive hands the page's messages to its session until one side ends it.
+// receive passes the page's messages to its session until one side ends the connection.
 func (c *conn) receive() error {
 	for {
 		kind, r, err := c.ws.Reader(c.ctx)
@@ -87,8 +87,8 @@ func (c *conn) receive() error {
 	}
 }
 
-// unframe takes a message apart. Of a payload that was not asked for no more is
-// kept than shows that.
+// unframe splits a message. It keeps at most one byte more of the payload than the page
+// may send, which shows that there was more, and discards the rest.
 func (c *conn) unframe(r io.Reader) (header, payload []byte, err error) {
 	var size [4]byte
 	if _, err := io.ReadFull(r, size[:]); err != nil {
@@ -116,15 +116,14 @@ func (c *conn) unframe(r io.Reader) (header, payload []byte, err error) {
 	return header, payload, nil
 }
 
-// quiet is for how long the page has said nothing, and whether it ever did.
+// quiet returns how long the page has sent nothing, and whether it ever sent a message.
 func (c *conn) quiet() (since time.Duration, begun bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return time.Since(c.heard), c.begun
 }
 
-// end tells the page why the connection ends, if it can be told soon, and ends
-// it.
+// end closes the connection and tells the page why, if that takes little time.
 func (c *conn) end(status websocket.StatusCode, why error) {
 	told := make(chan struct{})
 	go func() {
@@ -138,14 +137,14 @@ func (c *conn) end(status websocket.StatusCode, why error) {
 	c.stop(why)
 }
 
-// reason is an error's text as far as it fits into a close frame.
+// reason shortens an error's text to fit a close frame.
 func reason(err error) string {
 	text := err.Error()
 	return text[:min(len(text), 120)]
 }
 
-// watch ends the connection when the page is gone without a word, never says
-// one, or holds up others that wait.
+// watch ends the connection if the page has silently gone, never sends a message, or
+// holds up others that wait.
 func (c *conn) watch(e *engine, o Options) {
 	ping, look := time.NewTicker(pingEvery), time.NewTicker(min(o.Stall/4, o.Idle/4, time.Second))
 	defer ping.Stop()

@@ -15,22 +15,22 @@ import (
 	"tessera/gpu"
 )
 
-// engine is the device that all pages share, and the folder they may read.
+// engine is the device that all pages share, and the folder that they may read.
 type engine struct {
-	turns   turns // to have the device
-	headers turns // to read headers of files
+	turns   turns // for the device
+	headers turns // for reading files' headers
 	pages   atomic.Int32
 	api     *api.API
-	root    *os.Root // nil: no folder was given
+	root    *os.Root // nil: no folder
 
 	opening sync.Mutex
 	options gpu.Options
-	dev     *gpu.Device // nil until wanted, and after it was lost
+	dev     *gpu.Device // nil until needed, and after it was lost
 	info    gpu.Info
-	known   bool // info is
+	known   bool // info is set
 }
 
-// device opens the device if it isn't open.
+// device opens the device if it is not open.
 func (e *engine) device() (*gpu.Device, error) {
 	e.opening.Lock()
 	defer e.opening.Unlock()
@@ -45,7 +45,7 @@ func (e *engine) device() (*gpu.Device, error) {
 	return dev, nil
 }
 
-// close releases the device. No session may be left.
+// close releases the device. No session may use it any more.
 func (e *engine) close() error {
 	e.opening.Lock()
 	defer e.opening.Unlock()
@@ -63,7 +63,7 @@ func (e *engine) close() error {
 	return err
 }
 
-// desk is the engine as sessions see it.
+// desk is the engine as package session's Host.
 type desk struct{ *engine }
 
 var _ session.Host = desk{}
@@ -79,11 +79,11 @@ func (d desk) Info(context.Context) (gpu.Info, error) {
 	return d.info, err
 }
 
-// Turn hands out the device.
+// Turn waits for the device and returns it.
 func (d desk) Turn(ctx context.Context, queued func(position int)) (*gpu.Device, error) {
 	dev, err := d.turn(ctx, "", queued)
 	if err == nil {
-		d.api.PutAway(dev) // a page's model may take all that there is
+		d.api.PutAway(dev) // a page's model may need all its memory
 	}
 	return dev, err
 }
@@ -109,29 +109,28 @@ func (e *engine) Done(err error) {
 	}
 }
 
-// programs is the engine as package api sees it.
+// programs is the engine as package api's Host.
 type programs struct{ *engine }
 
 var _ api.Host = programs{}
 
-// Turn hands out the device.
+// Turn waits for the device and returns it.
 func (p programs) Turn(ctx context.Context, client string) (*gpu.Device, error) {
 	return p.turn(ctx, client, func(int) {})
 }
 
-// drop closes a device that can't be used any more; the next turn opens another.
+// drop closes an unusable device; the next turn opens another.
 func (e *engine) drop() {
 	e.opening.Lock()
 	defer e.opening.Unlock()
 	if dev := e.dev; dev != nil {
 		e.dev = nil
-		_ = e.api.Forget(dev) // it can't be used any more
+		_ = e.api.Forget(dev) // the device is unusable anyway
 		dev.Close()
 	}
 }
 
-// Reading hands out the turn to read headers, of which one may have many
-// megabytes.
+// Reading waits for the turn to read headers, which may have many megabytes.
 func (d desk) Reading(ctx context.Context) (done func(), err error) {
 	if err := d.headers.take(ctx, "", func(int) {}); err != nil {
 		return nil, err
@@ -141,8 +140,8 @@ func (d desk) Reading(ctx context.Context) (done func(), err error) {
 
 func (d desk) Crowded() bool { return d.pages.Load() > 1 || d.api.Loaded() > 0 }
 
-// Open opens a file below the folder. os.Root refuses what leads out of it:
-// absolute paths, dots and links.
+// Open opens a file below the folder. os.Root refuses paths that lead out of it: absolute
+// paths, dots and links.
 func (d desk) Open(path string) (io.ReaderAt, int64, func() error, error) {
 	if d.root == nil {
 		return nil, 0, nil, fmt.Errorf("serve: %.200q: no folder was given at start (tessera serve --folder)", path)
@@ -161,7 +160,7 @@ func (d desk) Open(path string) (io.ReaderAt, int64, func() error, error) {
 	return f, info.Size(), f.Close, nil
 }
 
-// plain is an error without the folder's own path in it.
+// plain removes the folder's path from an error.
 func plain(err error) error {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		return fmt.Errorf("%.200q: %w", e.Path, e.Err)

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// connectionErrors is where package net/http writes what goes wrong with connections:
-// TLS handshakes above all, which a scanner fails by the thousand. The log gets one
-// line a minute and address.
+// connectionErrors receives net/http's messages about connections, mostly failed TLS
+// handshakes, which a scanner causes by the thousand. It logs one line per minute and
+// address.
 type connectionErrors struct {
 	log func(line string)
 	now func() time.Time
@@ -19,7 +19,7 @@ type connectionErrors struct {
 	last map[string]time.Time // by address
 }
 
-// peer is the address in such a line.
+// peer matches the address in such a message.
 var peer = regexp.MustCompile(`from (\S+):\d+`)
 
 func (e *connectionErrors) Write(line []byte) (int, error) {

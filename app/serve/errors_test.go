@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// Of what fails with connections the log gets a line a minute and address.
+// Of connection errors the log gets one line per minute and address.
 func TestConnectionErrors(t *testing.T) {
 	var lines []string
 	now := time.Unix(0, 0)

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	maxListed = 500 // files of the folder
-	maxDepth  = 4   // folders below it
+	maxListed = 500 // files listed
+	maxDepth  = 4   // depth of folders
 )
 
 // listed is a file that a page may open by path.
@@ -20,7 +20,7 @@ type listed struct {
 	Size int64  `json:"size"`
 }
 
-// folder lists the checkpoints and latents that pages may open.
+// folder answers with the checkpoints and latents that pages may open.
 func (s *Server) folder(w http.ResponseWriter, r *http.Request) {
 	if status, why := s.access.request(r); status != 0 {
 		http.Error(w, why, status)
@@ -38,7 +38,7 @@ func (s *Server) folder(w http.ResponseWriter, r *http.Request) {
 	json.NewEncoder(w).Encode(files)
 }
 
-// list walks a folder; what can't be read is left out.
+// list walks a folder and skips what it cannot read.
 func list(root fs.FS) []listed {
 	files := []listed{}
 	fs.WalkDir(root, ".", func(name string, e fs.DirEntry, err error) error {

@@ -22,8 +22,8 @@ import (
 	"tessera/tests/synthetic"
 )
 
-// Only the answer that is awaited shows that a page is there: one that goes on
-// asking for plans while it owes pixels loses the device to who wants it.
+// Only the awaited answer shows that a page is alive: a page that keeps requesting plans
+// while it owes pixels loses the device to the next one that waits.
 func TestChatterIsNoAnswer(t *testing.T) {
 	needDevice(t)
 	s := start(t, Options{Stall: 500 * time.Millisecond})
@@ -64,7 +64,7 @@ func TestChatterIsNoAnswer(t *testing.T) {
 	assert.Equal(t, websocket.StatusPolicyViolation, websocket.CloseStatus(<-ended))
 }
 
-// Who leaves a header half sent keeps nobody from opening files.
+// A page that stops in the middle of a header does not prevent others from opening files.
 func TestSilentWhileOpening(t *testing.T) {
 	needDevice(t)
 	s := start(t, Options{Stall: 500 * time.Millisecond})
@@ -80,7 +80,7 @@ func TestSilentWhileOpening(t *testing.T) {
 	assert.Equal(t, websocket.StatusPolicyViolation, websocket.CloseStatus(err), "%v", err)
 }
 
-// Connections that say nothing are closed, of the page and before.
+// Silent connections are closed, those of pages too.
 func TestIdleConnections(t *testing.T) {
 	s := start(t, Options{Idle: 200 * time.Millisecond})
 	ctx := within(t, 10*time.Second)
@@ -104,7 +104,7 @@ func TestIdleConnections(t *testing.T) {
 		}
 		assert.NotErrorIs(t, err, os.ErrDeadlineExceeded, "%q: still open", said)
 	}
-	// A page that has asked for something stays.
+	// A page with a pending request stays connected.
 	c := enter(t, s)
 	for range 2 {
 		_, err := c.request(ctx, map[string]any{"type": "plan"}, nil)
@@ -113,10 +113,10 @@ func TestIdleConnections(t *testing.T) {
 	}
 }
 
-// A page that has nothing to do makes room for another, one that has doesn't.
+// An idle page makes room for another; a page with a request does not.
 func TestIdlePageMakesRoom(t *testing.T) {
 	needDevice(t)
-	const idle = 250 * time.Millisecond // a slow machine's page says its first word within that
+	const idle = 250 * time.Millisecond // a slow machine's page sends its first message within that time
 	s := start(t, Options{MaxPages: 1, Idle: idle})
 	ctx := within(t, time.Minute)
 	busy := enter(t, s)
@@ -137,7 +137,7 @@ func TestIdlePageMakesRoom(t *testing.T) {
 	assert.Equal(t, websocket.StatusTryAgainLater, websocket.CloseStatus(err), "%v", err)
 }
 
-// What pages send without being asked takes no memory, however many do.
+// Unrequested bytes of pages take no memory, however many pages send them.
 func TestUnaskedBytes(t *testing.T) {
 	s := start(t, Options{})
 	ctx := within(t, time.Minute)
@@ -162,8 +162,7 @@ func TestUnaskedBytes(t *testing.T) {
 	assert.Less(t, m.TotalAlloc-before, uint64(bytes), "for %d pages", pages)
 }
 
-// sparse is a file of a header and so many bytes in all, of which the disk has
-// none.
+// sparse creates a file with a header and the given size, without disk space.
 func sparse(t *testing.T, path string, header []byte, size int64) {
 	t.Helper()
 	require.NoError(t, os.WriteFile(path, header, 0o666))
@@ -172,7 +171,7 @@ func sparse(t *testing.T, path string, header []byte, size int64) {
 	}
 }
 
-// tensors is a safetensors header, and the size of a file of it.
+// tensors returns a safetensors header, and the size of its file.
 func tensors(t *testing.T, specs ...safetensors.Spec) (header []byte, size int64) {
 	t.Helper()
 	head, data, err := safetensors.Size(specs, nil)
@@ -184,7 +183,7 @@ func tensors(t *testing.T, specs ...safetensors.Spec) (header []byte, size int64
 	return []byte(b.String()), 8 + head + data
 }
 
-// npy is the same of .npy.
+// npy returns a .npy header, and the size of its file.
 func npy(shape string, elements int64) (header []byte, size int64) {
 	text := fmt.Sprintf("{'descr': '<f4', 'fortran_order': False, 'shape': (%s), }", shape)
 	header = append([]byte("\x93NUMPY\x01\x00\x00\x00"), text...)
@@ -192,8 +191,8 @@ func npy(shape string, elements int64) (header []byte, size int64) {
 	return header, int64(len(header)) + 4*elements
 }
 
-// Sparse files of a terabyte are refused by their headers, from the folder and
-// as the page's own, and the server goes on.
+// Sparse files of a terabyte are refused by their headers, from the folder and as the
+// page's own, and the server continues.
 func TestRefuseSparseTerabytes(t *testing.T) {
 	needDevice(t)
 	folder := t.TempDir()
@@ -220,7 +219,7 @@ func TestRefuseSparseTerabytes(t *testing.T) {
 	for name, file := range files {
 		header, size := file()
 		sparse(t, filepath.Join(folder, name), header, size)
-		c.files = append(c.files, append(header, make([]byte, 4<<20)...)) // as much as is asked for
+		c.files = append(c.files, append(header, make([]byte, 4<<20)...)) // as much as is requested
 		own := map[string]any{"id": len(c.files), "name": name, "size": size}
 		for _, source := range []map[string]any{{"path": name}, own} {
 			for _, ask := range []string{"inspect", "decode", "open"} {
@@ -238,7 +237,7 @@ func TestRefuseSparseTerabytes(t *testing.T) {
 	require.Len(t, frames, 1)
 }
 
-// So are sparse checkpoints whose sizes belong together.
+// Sparse checkpoints with consistent sizes are refused too.
 func TestSparseCheckpoints(t *testing.T) {
 	needDevice(t)
 	folder := t.TempDir()
@@ -267,7 +266,7 @@ func TestSparseCheckpoints(t *testing.T) {
 	require.NoError(t, c.open(ctx))
 }
 
-// A device whose job met a mistake of the engine's own is not used again.
+// After a bug in the engine the device is not used again.
 func TestDeviceAfterPanic(t *testing.T) {
 	needDevice(t)
 	s := start(t, Options{})

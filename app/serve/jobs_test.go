@@ -14,8 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestTwentyPages: all get their frames, the same ones, each through a
-// connection of its own.
+// TestTwentyPages: each of twenty connections gets the same frames.
 func TestTwentyPages(t *testing.T) {
 	needDevice(t)
 	s := start(t, Options{})
@@ -57,8 +56,8 @@ func TestTwentyPages(t *testing.T) {
 	assert.NotZero(t, queued, "no page was told that it waits")
 }
 
-// TestDisconnect: a page that vanishes in the middle of a job leaves nothing
-// behind, and the next page's job goes on at once.
+// TestDisconnect: a page that vanishes in the middle of a job leaves nothing behind, and
+// the next page's job continues at once.
 func TestDisconnect(t *testing.T) {
 	needDevice(t)
 	s := start(t, Options{})
@@ -111,8 +110,8 @@ func TestCancel(t *testing.T) {
 	assert.True(t, bytes.Equal(bytes.Join(got, nil), bytes.Join(want, nil)), "%d frames after a cancelled job, other than before it", len(got))
 }
 
-// TestStall: a page that keeps the device waiting loses it once another wants
-// it, and not before.
+// TestStall: a page that keeps the device waiting loses it, but only when another page
+// wants it.
 func TestStall(t *testing.T) {
 	needDevice(t)
 	s := start(t, Options{Stall: 500 * time.Millisecond})
@@ -126,11 +125,11 @@ func TestStall(t *testing.T) {
 	id, err := slow.ask(ctx, request)
 	require.NoError(t, err)
 	pictures := 0
-	for pictures < 4 { // of its window, which it doesn't acknowledge
+	for pictures < 4 { // all of its window, without acknowledgement
 		h, _, err := slow.next(ctx)
 		require.NoError(t, err)
 		switch {
-		case h.Type == "read": // the latent: answered, so that the job begins
+		case h.Type == "read": // the latent: answered, so that the job starts
 			err = slow.send(ctx, map[string]any{"type": "bytes", "id": id, "read": h.Read}, slow.files[h.Source-1][h.Offset:][:h.Length])
 		case h.Seq > 0:
 			pictures++
@@ -150,7 +149,7 @@ func TestStall(t *testing.T) {
 	assert.Equal(t, websocket.StatusPolicyViolation, websocket.CloseStatus(err), "the slow page was told %v", err)
 }
 
-// TestTurns: first come, first served; who gives up waiting holds nothing back.
+// TestTurns: first come, first served; a client that gives up does not delay the others.
 func TestTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var q turns
@@ -188,8 +187,8 @@ func TestTurns(t *testing.T) {
 	})
 }
 
-// TestTurnsAreFair: a client with many requests has every second turn where one
-// with a few comes later, and a page waits for one of each.
+// TestTurnsAreFair: a client with many requests gets every second turn once a client with
+// few arrives, and a page waits for one turn of each.
 func TestTurnsAreFair(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var q turns

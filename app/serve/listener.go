@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// shared is a listener that closes connections of an address that has its share of them.
+// shared is a listener that closes further connections of an address that has its share.
 type shared struct {
 	net.Listener
 	share int
@@ -52,7 +52,7 @@ func (s *shared) left(address string) {
 	}
 }
 
-// counted is a connection that is counted until it is closed.
+// counted is a connection that counts until it is closed.
 type counted struct {
 	net.Conn
 	leave func()
@@ -63,7 +63,7 @@ func (c *counted) Close() error {
 	return c.Conn.Close()
 }
 
-// addressOf is an address without its port.
+// addressOf returns an address without its port.
 func addressOf(a net.Addr) string {
 	host, _, err := net.SplitHostPort(a.String())
 	if err != nil {

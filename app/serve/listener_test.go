@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// An address has its share of connections at once, another one has what is left, and a
-// connection that ends makes room.
+// An address gets at most its share of connections, another address gets what is left,
+// and a closed connection makes room.
 func TestSharedListener(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

@@ -19,7 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// asked is the status and text of a request with headers.
+// asked returns the status and text of a request with headers.
 func asked(t *testing.T, c *http.Client, url string, header map[string]string) (int, string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), "GET", url, nil)
@@ -37,8 +37,8 @@ func asked(t *testing.T, c *http.Client, url string, header map[string]string) (
 	return answer.StatusCode, string(text)
 }
 
-// Programs on this machine need no token, but pages of other sites can't ask, nor
-// who points a name of theirs here.
+// Programs on this machine need no token, but pages of other sites are refused, and so
+// are foreign names that point here.
 func TestPrograms(t *testing.T) {
 	s := start(t, Options{})
 	own := "http://" + s.listen.Addr().String()
@@ -63,8 +63,8 @@ func TestPrograms(t *testing.T) {
 	assert.Empty(t, s.Token())
 }
 
-// With tokens programs need one, as such or as the password in the address; to be
-// there and what can be asked is told without.
+// With tokens, programs need one, as a bearer token or as the password in the address;
+// /healthz and /openapi.json need none.
 func TestProgramTokens(t *testing.T) {
 	const token = "0123456789abcdef"
 	s := start(t, Options{Tokens: map[string]string{token: "studio", token + "2": "batch"}})
@@ -95,7 +95,7 @@ func TestProgramTokens(t *testing.T) {
 	}
 }
 
-// certificate is one for 127.0.0.1, and who trusts it.
+// certificate returns a certificate for 127.0.0.1, and a pool that trusts it.
 func certificate(t *testing.T) (tls.Certificate, *x509.CertPool) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -110,7 +110,7 @@ func certificate(t *testing.T) (tls.Certificate, *x509.CertPool) {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, pool
 }
 
-// With a certificate programs and the page talk https and wss, and nothing else.
+// With a certificate, programs and the page use https and wss only.
 func TestTLS(t *testing.T) {
 	pair, pool := certificate(t)
 	s := start(t, Options{Certificates: []tls.Certificate{pair}})

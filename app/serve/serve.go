@@ -1,11 +1,17 @@
 // Package serve serves the page and runs its jobs on this machine's engine, over a
-// websocket that carries the messages of web/protocol.js. It also serves the HTTP
-// API of package api. Start at New, Server.Serve and Server.URL.
+// websocket that carries the messages of web/protocol.js. It also serves the HTTP API of
+// package api.
 //
-// The page is for the user's own browser. It needs this start's token, must come
-// from this server, can open only files in one folder, and sends its input piece by
-// piece on request. Programs on this machine need no token; if other machines can
-// reach the server, they do.
+//	s, err := serve.New("127.0.0.1:7878", serve.Options{Page: page})
+//	...
+//	defer s.Close()
+//	fmt.Println("open", s.URL())
+//	err = s.Serve()
+//
+// The page is for the user's own browser. It needs this start's token, must come from
+// this server, can open only files in one folder, and sends its input piece by piece on
+// request. Programs on this machine need no token; if other machines can reach the
+// server, they do.
 package serve
 
 import (
@@ -30,40 +36,38 @@ import (
 	"tessera/vae"
 )
 
-// Options choose what is served.
+// Options configure the server.
 type Options struct {
-	Page   fs.FS  // index.html and all that it needs
-	Folder string // whose files pages may open by path; empty for none
+	Page   fs.FS  // index.html and its files
+	Folder string // pages may open its files by path; "" for none
 	Device gpu.Options
-	// MaxPages bounds the connections at once; 0 means 64.
+	// MaxPages limits the connected pages; 0 means 64.
 	MaxPages int
-	// MaxMessage bounds what a page sends at once, in bytes; 0 means a frame of
-	// 7680x4320 pixels and its header.
+	// MaxMessage limits a page's message, in bytes; 0 means a frame of 7680x4320 pixels
+	// with its header.
 	MaxMessage int64
-	// Idle is how long a connection may say nothing before it is closed: one kept
-	// for more requests, or a page's before its first message. Where MaxPages are
-	// open, a page that has nothing to do for ten times as long makes room. 0 means
-	// a minute.
+	// Idle is how long a connection may be silent before it is closed: one kept alive for
+	// more requests, or a page's before its first message. If MaxPages are open, a page
+	// that has had nothing to do for ten times as long makes room. 0 means a minute.
 	Idle time.Duration
-	// Stall is how long a page may keep the device waiting for an answer while
-	// others wait for the device; 0 means 30 seconds.
+	// Stall is how long a page may delay the device while others wait for it; 0 means 30
+	// seconds.
 	Stall time.Duration
 	// Choose chooses kernels; see vae.KernelSettings.
 	Choose vae.Chooser
-	// Arrived is called when a page has shown the token, if not nil.
+	// Arrived is called when a page has shown the token; nil is not called.
 	Arrived func()
-	// API is what programs are answered; Allow, Log and nothing else of it is set
-	// here.
+	// API are package api's options. The server sets Allow and Log.
 	API api.Options
-	// Tokens are those of programs, and what each is called; where there are none
-	// and one is needed it is the page's.
+	// Tokens are the programs' tokens, with each one's name. If there are none and one is
+	// needed, programs use the page's.
 	Tokens map[string]string
-	// Certificates are served by, if there are any: https in place of http.
+	// Certificates make the server use https; without them it uses http.
 	Certificates []tls.Certificate
-	// MaxConnections bounds those at once; 0 means 1024. One address may have three
-	// quarters of them.
+	// MaxConnections limits the open connections; 0 means 1024. One address may have
+	// three quarters of them.
 	MaxConnections int
-	// Log is told what happens, if not nil: one line without an end.
+	// Log receives one line per event, without a line break; nil drops them.
 	Log func(line string)
 }
 
@@ -79,7 +83,7 @@ type Server struct {
 	mu     sync.Mutex
 	closed bool
 	pages  map[*conn]struct{}
-	idle   sync.WaitGroup // of pages
+	idle   sync.WaitGroup // waits for pages
 }
 
 // New listens on addr, such as 127.0.0.1:7878. The caller closes the server.
@@ -135,12 +139,12 @@ func New(addr string, o Options) (*Server, error) {
 	s.http = &http.Server{
 		Handler: mux, MaxHeaderBytes: 32 << 10,
 		ErrorLog:          log.New(&connectionErrors{log: o.Log, now: time.Now, last: map[string]time.Time{}}, "", 0),
-		ReadHeaderTimeout: min(10*time.Second, o.Idle), ReadTimeout: min(10*time.Second, o.Idle), IdleTimeout: o.Idle, WriteTimeout: 10 * time.Minute, // not of websockets
+		ReadHeaderTimeout: min(10*time.Second, o.Idle), ReadTimeout: min(10*time.Second, o.Idle), IdleTimeout: o.Idle, WriteTimeout: 10 * time.Minute, // websockets have no limit
 	}
 	return s, nil
 }
 
-// admit says who may ask.
+// admit sets who may use the server.
 func (s *Server) admit() {
 	s.access = access{token: newToken(), tokens: s.o.Tokens, secure: len(s.o.Certificates) > 0, addr: s.listen.Addr()}
 	if s.access.asks = s.Beyond() || len(s.o.Tokens) > 0; len(s.o.Tokens) == 0 {
@@ -148,7 +152,7 @@ func (s *Server) admit() {
 	}
 }
 
-// newAPI is what answers programs.
+// newAPI creates the API for programs.
 func (s *Server) newAPI() (*api.API, error) {
 	o := s.o.API
 	o.Allow, o.Log = s.access.program, s.o.Log
@@ -158,19 +162,19 @@ func (s *Server) newAPI() (*api.API, error) {
 	return api.New(programs{s.engine}, o)
 }
 
-// URL is the page's address with this start's token, which only the browser
-// sees: what follows # is not sent.
+// URL returns the page's address with this start's token. The browser does not send the
+// part after #.
 func (s *Server) URL() string {
 	return fmt.Sprintf("%s://%s/#token=%s", s.access.scheme(), s.listen.Addr(), s.access.token)
 }
 
-// Beyond is whether other machines can reach the server.
+// Beyond reports whether other machines can reach the server.
 func (s *Server) Beyond() bool {
 	a, ok := s.listen.Addr().(*net.TCPAddr)
 	return !ok || !a.IP.IsLoopback()
 }
 
-// Serve answers until Close.
+// Serve handles requests until Close.
 func (s *Server) Serve() error {
 	l := newShared(netutil.LimitListener(s.listen, s.o.MaxConnections), max(1, s.o.MaxConnections*3/4))
 	serve := func() error { return s.http.Serve(l) }
@@ -184,7 +188,7 @@ func (s *Server) Serve() error {
 	return nil
 }
 
-// Close cancels all jobs, hangs up and releases the device.
+// Close cancels all jobs, closes all connections and releases the device.
 func (s *Server) Close() error {
 	err := s.http.Close()
 	s.mu.Lock()
@@ -197,7 +201,7 @@ func (s *Server) Close() error {
 	return errors.Join(err, s.engine.close())
 }
 
-// Token is one that programs may ask with, "" where none is needed.
+// Token returns a token for programs, "" if they need none.
 func (s *Server) Token() string {
 	if !s.access.asks {
 		return ""
@@ -205,7 +209,7 @@ func (s *Server) Token() string {
 	return s.access.token
 }
 
-// connect is a page's websocket, for as long as it lasts.
+// connect handles a page's websocket until it ends.
 func (s *Server) connect(w http.ResponseWriter, r *http.Request) {
 	if status, why := s.access.socket(r); status != 0 {
 		s.o.Log(fmt.Sprintf("refused a connection from origin %.100q: %s", r.Header.Get("Origin"), why))
@@ -213,7 +217,7 @@ func (s *Server) connect(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.o.Arrived()
-	// The origin has been checked, more strictly than Accept would.
+	// The origin was checked already, more strictly than Accept would.
 	ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{InsecureSkipVerify: true})
 	if err != nil {
 		return
@@ -245,7 +249,7 @@ func (s *Server) newConn(ws *websocket.Conn) *conn {
 	return c
 }
 
-// hangUp tells the page why, where that isn't known to it.
+// hangUp closes the connection and tells the page why, unless the page knows.
 func (s *Server) hangUp(ws *websocket.Conn, err error) {
 	if websocket.CloseStatus(err) != -1 {
 		return
@@ -270,8 +274,8 @@ func (s *Server) enter(c *conn) bool {
 	return true
 }
 
-// makeRoom sends the page away that has had nothing to do for the longest, if
-// that is long. Callers hold mu.
+// makeRoom disconnects the page that has been idle longest, if that is long. Callers hold
+// mu.
 func (s *Server) makeRoom() bool {
 	var idlest *conn
 	longest := 10 * s.o.Idle

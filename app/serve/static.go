@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// types are the media types of the page's files. They are told here, because
-// what the system's table says differs between machines, and a module script or
-// a streamed wasm with a wrong type is refused by the browser.
+// types are the media types of the page's files. They are listed here because the
+// system's table differs between machines, and browsers refuse a module script or
+// streamed wasm with a wrong type.
 var types = map[string]string{
 	".css":         "text/css; charset=utf-8",
 	".html":        "text/html; charset=utf-8",
@@ -32,21 +32,21 @@ var types = map[string]string{
 	".webp":        "image/webp",
 }
 
-// policy is what the page may do: run its own scripts and wasm, talk to its own
-// server, read checkpoints and latents by https from where the visitor says, show
-// pictures and videos it made. Nothing inline, no script from elsewhere.
+// policy is what the page may do: run its own scripts and wasm, talk to its own server,
+// read checkpoints and latents by https from wherever the visitor says, and show pictures
+// and videos that it made. It forbids inline code and scripts from other origins.
 const policy = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; style-src 'self'; " +
 	"img-src 'self' blob: data:; media-src 'self' blob:; connect-src 'self' blob: https: %[2]s://%[1]s; manifest-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// worker is the script that keeps the page in browsers, for hosts that may be out of
-// reach: kept from here, it would outlive the program that it belongs to.
+// worker is the service worker, which keeps the page in browsers for use offline. This
+// server does not send it, because the stored page would outlive the program.
 const worker = "sw.js"
 
 // static serves the files of the page.
 type static struct {
 	files fs.FS
-	tags  map[string]string // entity tags by path, made at start
+	tags  map[string]string // entity tags by path, computed at start
 }
 
 func newStatic(files fs.FS) (*static, error) {
@@ -101,7 +101,7 @@ func (s *static) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		kind = "application/octet-stream"
 	}
 	h.Set("Content-Type", kind)
-	h.Set("Cache-Control", "no-cache") // ask each time: answered by the tag
+	h.Set("Cache-Control", "no-cache") // the browser asks each time; the tag answers
 	h.Set("ETag", tag)
 	http.ServeFileFS(w, r, s.files, name)
 }

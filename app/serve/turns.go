@@ -7,28 +7,27 @@ import (
 	"sync"
 )
 
-// turns lets one client at a time have the device, who comes first first, but
-// round and round: of a client's requests the second waits until everybody who
-// waits has had a turn. A page asks for its next turn only after its last has
-// ended.
+// turns gives the device to one client at a time, round-robin: a client's second request
+// waits until every other waiting client has had a turn. Within a round, requests are
+// served in order. A page requests its next turn only after its last has ended.
 type turns struct {
 	mu      sync.Mutex
 	taken   bool
-	round   int            // of who has it, or had it last
-	last    map[string]int // rounds of clients that ask for several turns
-	waiting []*waiter      // in the order that they are served in
+	round   int            // of the current turn, or the last
+	last    map[string]int // last rounds of clients with several requests
+	waiting []*waiter      // in serving order
 }
 
 type waiter struct {
 	client string
 	round  int
-	ready  chan struct{} // closed when the turn has come
+	ready  chan struct{} // closed when the turn starts
 	queued func(position int)
 }
 
-// take waits for a turn. client names who may ask for several at once, "" is
-// somebody who doesn't. queued is told how many go first, at once and whenever
-// that changes; it is called with mu held and must not block.
+// take waits for a turn. client names a client that may have several requests at once; ""
+// is a client with one. queued receives the number of turns before this one, at once and
+// at each change; it is called with mu held and must not block.
 func (t *turns) take(ctx context.Context, client string, queued func(position int)) error {
 	t.mu.Lock()
 	round := t.next(client)
@@ -44,7 +43,7 @@ func (t *turns) take(ctx context.Context, client string, queued func(position in
 	}
 	t.waiting = slices.Insert(t.waiting, at, w)
 	for i, w := range t.waiting[at:] {
-		w.queued(at + i + 1) // the one that runs goes first, too
+		w.queued(at + i + 1) // and the running one
 	}
 	t.mu.Unlock()
 	select {
@@ -59,12 +58,12 @@ func (t *turns) take(ctx context.Context, client string, queued func(position in
 		t.forget(client)
 		t.tell()
 	} else {
-		t.pass() // it had come in the meantime
+		t.pass() // the turn had started meanwhile
 	}
 	return context.Cause(ctx)
 }
 
-// next is the round of a client's next turn: this one, or that behind its last.
+// next returns the round of a client's next turn: this round, or the one after its last.
 // Callers hold mu.
 func (t *turns) next(client string) int {
 	round := t.round
@@ -82,8 +81,8 @@ func (t *turns) next(client string) int {
 	return round
 }
 
-// forget has a client's next turn follow its others, where one was given up.
-// Callers hold mu.
+// forget moves a client's next turn up after one of its requests was cancelled. Callers
+// hold mu.
 func (t *turns) forget(client string) {
 	if client == "" {
 		return
@@ -103,7 +102,7 @@ func (t *turns) done() {
 	t.pass()
 }
 
-// pass gives the turn to the next. Callers hold mu.
+// pass starts the next turn. Callers hold mu.
 func (t *turns) pass() {
 	if len(t.waiting) == 0 {
 		t.taken = false
@@ -121,7 +120,7 @@ func (t *turns) tell() {
 	}
 }
 
-// wanted says whether someone waits.
+// wanted reports whether a client waits.
 func (t *turns) wanted() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

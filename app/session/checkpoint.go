@@ -8,7 +8,7 @@ import (
 	"tessera/vae"
 )
 
-// checkpoint is the page's model and the file it is read from.
+// checkpoint is the page's model and its file.
 type checkpoint struct {
 	file     io.ReaderAt
 	size     int64
@@ -16,13 +16,13 @@ type checkpoint struct {
 	closed   func() error
 	settings vae.Settings
 
-	print  string     // of the file, once it was wanted
+	print  string     // fingerprint of the file, once computed
 	model  *vae.Model // on dev; nil before the first job
 	dev    *gpu.Device
 	loaded bool // model may have weights on dev
 }
 
-// open opens a checkpoint in place of the one before.
+// open replaces the open checkpoint.
 func (s *Session) open(r *request) (*model, error) {
 	i, err := s.host.Info(r.ctx)
 	if err != nil {
@@ -59,15 +59,15 @@ func (s *Session) recognise(r *request, c *checkpoint, i gpu.Info) (*vae.Model, 
 	return vae.InspectReader(headerOf(c.file, c.name), c.size, c.name, i, c.settings)
 }
 
-// readFor makes r the request that the file is read for.
+// readFor makes r the request that reads the file.
 func (c *checkpoint) readFor(r *request) {
 	if f, ok := c.file.(*pageFile); ok {
 		f.r = r
 	}
 }
 
-// identify notes the file's fingerprint. That is left to the first job: it
-// takes a megabyte of a file that may be far away.
+// identify computes the file's fingerprint. The first job does it, because it reads a
+// megabyte of a file that may be far away.
 func (s *Session) identify(r *request, c *checkpoint, config *vae.Config) error {
 	if c.print == "" {
 		done, err := s.reading(r)
@@ -85,7 +85,7 @@ func (s *Session) identify(r *request, c *checkpoint, config *vae.Config) error 
 	return nil
 }
 
-// on is the model on a device, during a turn.
+// on opens the model on a device, during a turn.
 func (c *checkpoint) on(dev *gpu.Device) (*vae.Model, error) {
 	if c.model == nil || c.dev != dev {
 		file := &opening{headerOf(c.file, c.name), c.file}
@@ -100,13 +100,13 @@ func (c *checkpoint) on(dev *gpu.Device) (*vae.Model, error) {
 	return c.model, nil
 }
 
-// unload takes the weights off the device, during a turn.
+// unload removes the weights from the device, during a turn.
 func (c *checkpoint) unload() {
 	c.model.Unload()
 	c.loaded = false
 }
 
-// close takes a turn where there is something on the device.
+// close unloads the model in a turn, if it is on the device.
 func (c *checkpoint) close(s *Session) {
 	if c.loaded {
 		if dev, err := s.host.Turn(context.Background(), func(int) {}); err == nil {
@@ -119,7 +119,7 @@ func (c *checkpoint) close(s *Session) {
 	c.closed()
 }
 
-// release drops what was read of the file and is not needed any more.
+// release drops cached parts of the file that are no longer needed.
 func (c *checkpoint) release() {
 	if f, ok := c.file.(*pageFile); ok {
 		f.forget()

@@ -10,15 +10,14 @@ import (
 	"tessera/vae"
 )
 
-// Bounds of what a page may ask for, so that a few bytes can't ask for all
-// memory.
+// Limits on what a page may ask for, so that a few bytes cannot request all memory.
 const (
 	maxFrames = 1 << 17
 	maxSide   = job.MaxSide
 	maxChunk  = 1 << 10
 )
 
-// check refuses clips and latents of absurd size. what names it.
+// checkSize refuses clips and latents of absurd size. what names it.
 func checkSize(what string, frames, height, width int) error {
 	if frames < 1 || height < 1 || width < 1 || frames > maxFrames || height > maxSide || width > maxSide {
 		return job.BadInput("session: %s of %d frames of %dx%d, expected 1 to %d frames of at most %dx%d",
@@ -27,8 +26,8 @@ func checkSize(what string, frames, height, width int) error {
 	return nil
 }
 
-// checkLatent refuses several clips, latents that are larger than can be decoded
-// for a page, and those whose frames would be.
+// checkLatent refuses batches, and latents whose numbers or frames are too large for a
+// page.
 func checkLatent(name string, l latent.Latent, c vae.Config) error {
 	if n := l.Clips(); n > 1 {
 		return job.BadInputOf(media.ErrProgram, "session: %s: a batch of %d clips, expected one: `tessera decode` decodes them all", name, n)
@@ -42,7 +41,7 @@ func checkLatent(name string, l latent.Latent, c vae.Config) error {
 	return checkBytes(l)
 }
 
-// checkBytes refuses a latent for the memory it takes.
+// checkBytes refuses a latent that needs too much memory.
 func checkBytes(l latent.Latent) error {
 	if n := l.Channels * l.Frames * l.Height * l.Width; n > job.MaxLatent/4 {
 		return job.BadInput("session: latent of shape %v, %s of floats, expected at most %s", l.Shape(), engine.Bytes(4*int64(n)), engine.Bytes(job.MaxLatent))
@@ -50,12 +49,12 @@ func checkBytes(l latent.Latent) error {
 	return nil
 }
 
-// pageClip is the clip of a job, whose frames the page has.
+// pageClip is a job's clip, whose frames the page has.
 type pageClip struct {
 	s        *Session
 	r        *request
-	channels int // of the model: 3, or 4 where alpha counts
-	last     int // frame in rgba, -1 for none
+	channels int // of the model: 3, or 4 with alpha
+	last     int // index of the frame in rgba, -1 for none
 	rgba     []byte
 }
 
@@ -63,7 +62,7 @@ func (c *pageClip) Frames() int               { return c.r.Clip.Frames }
 func (c *pageClip) Size() (height, width int) { return c.r.Clip.Height, c.r.Clip.Width }
 func (c *pageClip) Channels() int             { return c.channels }
 
-// ReadFrame asks the page for frame t, [H,W,channels].
+// ReadFrame requests frame t, [H,W,channels], from the page.
 func (c *pageClip) ReadFrame(t int, dst []float32) error {
 	if t != c.last {
 		if err := c.r.ctx.Err(); err != nil {
@@ -82,7 +81,7 @@ func (c *pageClip) ReadFrame(t int, dst []float32) error {
 	return nil
 }
 
-// format is the clip as a job takes it.
+// format returns the clip in a job's terms.
 func (c clip) format() media.Format {
 	f := media.Format{Frames: c.Frames, Height: c.Height, Width: c.Width}
 	if c.FPS > 0 {
@@ -93,7 +92,7 @@ func (c clip) format() media.Format {
 	return f
 }
 
-// clipOf is a job's clip as the page has it.
+// clipOf returns a job's clip in the page's terms.
 func clipOf(f media.Format) clip {
 	return clip{Frames: f.Frames, Height: f.Height, Width: f.Width, FPS: f.FPS.Float()}
 }

@@ -66,7 +66,7 @@ func (s *Session) device(r *request) (*device, error) {
 	}, nil
 }
 
-// hostBytes is what this program has of the machine's memory, or of wasm's.
+// hostBytes returns how much of the machine's, or wasm's, memory this program uses.
 func (s *Session) hostBytes() int64 {
 	if s.o.HostBytes != nil {
 		return s.o.HostBytes()
@@ -150,8 +150,7 @@ type plan struct {
 	Moved       int64      `json:"moved"`
 }
 
-// newPlan describes a plan with so many frames to come out; p is nil where
-// there is none.
+// newPlan describes a plan that produces the given frames; p is nil if there is none.
 func newPlan(direction string, frames int, independent bool, p *vae.Plan) *plan {
 	v := &plan{Direction: direction, Frames: frames, Independent: independent, Tiles: []rect{}, Tile: "off", Fits: true}
 	if p == nil {
@@ -170,7 +169,7 @@ func newPlan(direction string, frames int, independent bool, p *vae.Plan) *plan 
 	return v
 }
 
-// errNoModel: a job or plan came before a checkpoint.
+// errNoModel means that a job or plan came before a checkpoint.
 var errNoModel = job.BadInput("session: no checkpoint is open")
 
 func (s *Session) plannerModel() (*vae.Model, error) {
@@ -182,7 +181,7 @@ func (s *Session) plannerModel() (*vae.Model, error) {
 	return s.planner, nil
 }
 
-// plan lays a job out. That it doesn't fit is no error.
+// plan plans a job. A job that does not fit is a result, not an error.
 func (s *Session) plan(r *request) (*plan, error) {
 	m, err := s.plannerModel()
 	if err != nil {
@@ -211,12 +210,12 @@ func (s *Session) plan(r *request) (*plan, error) {
 	return v, r.ctx.Err()
 }
 
-// unfit is whether an error says that something is too large.
+// unfit reports whether an error says that something is too large.
 func unfit(err error) bool {
 	return errors.Is(err, vae.ErrMemory) || errors.Is(err, gpu.ErrTooLarge) || errors.Is(err, tiling.ErrBudget)
 }
 
-// plan plans the options' direction. Frames are those of the result.
+// plan plans the options' direction and returns the number of frames of the result.
 func (o options) plan(ctx context.Context, m *vae.Model, want job.Choices) (frames int, independent bool, p *vae.Plan, err error) {
 	switch o.Direction {
 	case "decode":
@@ -246,10 +245,10 @@ func (o options) plan(ctx context.Context, m *vae.Model, want job.Choices) (fram
 	return 0, false, nil, job.BadInput("session: direction %q, expected decode or encode", o.Direction)
 }
 
-// preview is whether tiles are to be sent before they are blended.
+// preview reports whether to send tiles before they are blended.
 func (o options) preview() bool { return o.Preview == nil || *o.Preview }
 
-// text is the option of a name in the messages, "" for none.
+// text returns the option of a name, "" if the message lacks it.
 func (o options) text(name string) string {
 	v := reflect.ValueOf(o)
 	for i := range v.NumField() {
@@ -260,7 +259,7 @@ func (o options) text(name string) string {
 	return ""
 }
 
-// choices are the options as a job takes them, of what a page may ask for.
+// choices returns the options in a job's terms, within what a page may ask for.
 func (o options) choices() (c job.Choices, err error) {
 	for _, word := range job.Words() {
 		text := o.text(word.Name)

@@ -19,7 +19,7 @@ import (
 	"tessera/vae"
 )
 
-// A mistake of the engine's own ends the job that met it, and no other.
+// A bug in the engine ends only the job that met it.
 func TestPanicEndsOneJob(t *testing.T) {
 	p, h := start(t)
 	p.open()
@@ -41,8 +41,7 @@ func TestPanicEndsOneJob(t *testing.T) {
 	assert.Equal(t, "result", m.Type, m.Message)
 }
 
-// What waits for the page ends with the job that needs it; only the answer that
-// is awaited ends the waiting.
+// A question to the page ends with its job; only the awaited answer ends the wait.
 func TestWaitingForThePage(t *testing.T) {
 	p, _ := start(t)
 	p.open()
@@ -68,7 +67,7 @@ func TestWaitingForThePage(t *testing.T) {
 	assert.Zero(t, p.s.Waiting())
 }
 
-// Bytes are wanted where they were asked for, and no more than that.
+// A message may have bytes only if they were requested, and no more than that.
 func TestRoom(t *testing.T) {
 	p, _ := start(t)
 	answer := make(chan reply, 1)
@@ -83,7 +82,7 @@ func TestRoom(t *testing.T) {
 	assert.ErrorContains(t, a.err, "more than the 100 bytes asked for")
 }
 
-// Sizes that a page claims are refused before anything is made for them.
+// Sizes that a page claims are refused before anything is allocated.
 func TestRefuseClaimedSizes(t *testing.T) {
 	p, _ := start(t)
 	p.open()
@@ -117,8 +116,8 @@ func TestRefuseClaimedSizes(t *testing.T) {
 	assert.NoError(t, checkLatent("z", latent.Latent{Channels: 16, Frames: 2048, Height: 128, Width: 128}, config))
 }
 
-// The header that was checked is the one that is read again, whatever the file
-// has become.
+// The header that was checked is used when the file is read again, even if the file has
+// changed.
 func TestHeaderIsPinned(t *testing.T) {
 	file := strings.NewReader("header, data")
 	p := &pinned{ReaderAt: file, seen: map[span][]byte{}}
@@ -137,8 +136,8 @@ func TestHeaderIsPinned(t *testing.T) {
 	require.Len(t, p.seen, 1)
 }
 
-// Opening a checkpoint asks the page for its header and no more; of what is no
-// checkpoint for what tells so.
+// Opening a checkpoint requests only its header from the page; for another file it
+// requests what identifies it.
 func TestOpeningReadsTheHeader(t *testing.T) {
 	p, _ := start(t)
 	header := 8 + int(binary.LittleEndian.Uint64(p.files[1]))
@@ -164,7 +163,7 @@ func TestOpeningReadsTheHeader(t *testing.T) {
 	}
 }
 
-// A page knows what a file with a decoder alone lacks, and is told so where it asks for
+// A page learns what a file with a decoder alone lacks, and gets an error if it requests
 // more.
 func TestHalfOfAPage(t *testing.T) {
 	p, _ := start(t)
@@ -191,8 +190,8 @@ func TestHalfOfAPage(t *testing.T) {
 	}
 }
 
-// What a file is that is no checkpoint goes to a page in two lines, and what told so apart
-// from them.
+// A file that is not a checkpoint is described to a page in two lines, and the evidence
+// is sent separately.
 func TestMistakeOfAPage(t *testing.T) {
 	p, _ := start(t)
 	path := filepath.Join(t.TempDir(), "m.safetensors")

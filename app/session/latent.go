@@ -22,10 +22,9 @@ type latentInfo struct {
 	Metadata    map[string]string `json:"metadata"`
 }
 
-// inspect tells what a latent file holds, for the open checkpoint where there
-// is one.
+// inspect describes a latent file, for the open checkpoint if there is one.
 func (s *Session) inspect(r *request) (*latentInfo, error) {
-	c := vae.Usual() // before there is a checkpoint
+	c := vae.Usual() // no checkpoint is open yet
 	if m, err := s.plannerModel(); err == nil {
 		c = m.Config
 	}
@@ -41,7 +40,7 @@ func (s *Session) inspect(r *request) (*latentInfo, error) {
 	return &latentInfo{l.Shape(), clipOf(d.Clip), d.Options.Independent, metadata}, nil
 }
 
-// header reads what is before a latent's data, in a turn of its own.
+// header reads what comes before a latent's data, in a separate turn.
 func (s *Session) header(r *request, c vae.Config) (l latent.Latent, name string, err error) {
 	file, size, name, closed, err := s.file(r, r.Source)
 	if err != nil {
@@ -63,8 +62,8 @@ func (s *Session) header(r *request, c vae.Config) (l latent.Latent, name string
 	return l, name, checkLatent(name, l, c)
 }
 
-// latent reads all of a latent, in the device's turn: so no two pages have one in
-// memory. A page may tell another header than before, so it is read again.
+// latent reads a whole latent, in the device's turn, so that only one page has one in
+// memory. It reads the header again, because a page may send another one than before.
 func (s *Session) latent(r *request, c vae.Config) (l latent.Latent, err error) {
 	file, size, name, closed, err := s.file(r, r.Source)
 	if err != nil {
@@ -86,8 +85,8 @@ func (s *Session) latent(r *request, c vae.Config) (l latent.Latent, err error) 
 	return media.DecodeLatent(same, size, name, reading)
 }
 
-// reading is how a model's latents are read. A page chooses the size of packed ones and the
-// order of dimensions.
+// reading returns how to read a model's latents. A page chooses the size of packed ones
+// and the order of dimensions.
 func (o options) reading(c vae.Config) (media.LatentOptions, error) {
 	var want job.Choices
 	if o.Layout != "" {
@@ -109,15 +108,15 @@ func (o options) reading(c vae.Config) (media.LatentOptions, error) {
 	return want.Reading(c)
 }
 
-// pinned gives what was read of a file before it was full to who reads it again:
-// the header that was checked is the one that is believed.
+// pinned returns the bytes that were read before it was full to later readers, so that
+// the header in use is the one that was checked.
 type pinned struct {
 	io.ReaderAt
 	seen map[span][]byte
 	full bool
 }
 
-// span is n bytes from an offset on.
+// span is n bytes from an offset.
 type span struct {
 	offset int64
 	n      int
@@ -135,7 +134,7 @@ func (p *pinned) ReadAt(b []byte, offset int64) (int, error) {
 	return n, err
 }
 
-// latentName is the name of what encode makes.
+// latentName returns the file name of an encoded latent.
 func (o options) latentName() (string, error) {
 	all := job.LatentFormats()
 	format := cmp.Or(o.Format, "."+all[0])

@@ -1,10 +1,10 @@
 package session
 
 type speed struct {
-	FLOPs float64 `json:"flops"` // a second
+	FLOPs float64 `json:"flops"` // per second
 }
 
-// measure tells the speed of the device, for the open checkpoint's precision.
+// measure measures the device's speed at the open checkpoint's precision.
 func (s *Session) measure(r *request) (*speed, error) {
 	c := s.checkpoint
 	if c == nil {

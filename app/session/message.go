@@ -7,13 +7,13 @@ import (
 	"tessera/gpu"
 )
 
-// request is a message of the page; Type says which of the fields it has.
+// request is a message of the page; Type decides which fields it has.
 type request struct {
 	Type      string  `json:"type"`
 	ID        int     `json:"id"`
 	Version   int     `json:"version"`
 	Source    source  `json:"source"`
-	Preview   source  `json:"preview"` // checkpoint of a decode's preview; none where it is empty
+	Preview   source  `json:"preview"` // checkpoint for a decode's preview; empty for none
 	Precision string  `json:"precision"`
 	Force     bool    `json:"force"`
 	Options   options `json:"options"`
@@ -21,17 +21,17 @@ type request struct {
 	Read      int     `json:"read"`
 	Error     string  `json:"error"`
 
-	ctx    context.Context // ends with cancel
+	ctx    context.Context // cancelled by the message cancel
 	stop   context.CancelFunc
-	credit chan struct{} // pictures that were not acknowledged yet
-	seq    int           // of the last picture
+	credit chan struct{} // pictures that the page has not acknowledged
+	seq    int           // number of the last picture
 
 	// Guarded by the session's mu.
-	holding bool      // what other pages may wait for
-	asked   time.Time // since when the page is waited for; zero where it isn't
+	holding bool      // others may wait for what the request holds
+	asked   time.Time // when the engine began to wait for the page; zero if it does not
 }
 
-// source is a file: the page's own by number, or one of the host's by path.
+// source is a file: one of the page's by number, or one of the host's by path.
 type source struct {
 	_ gpu.Incomparable
 
@@ -41,7 +41,7 @@ type source struct {
 	Path string `json:"path"`
 }
 
-// clip is a video on the page's side.
+// clip is a video that the page has.
 type clip struct {
 	_ gpu.Incomparable
 
@@ -51,7 +51,7 @@ type clip struct {
 	FPS    float64 `json:"fps"`
 }
 
-// options of a job or plan.
+// options are the options of a job or plan.
 type options struct {
 	_ gpu.Incomparable
 
@@ -78,7 +78,7 @@ type options struct {
 	Format      string `json:"format"`
 }
 
-// event is what all messages to the page begin with.
+// event is the start of every message to the page.
 type event struct {
 	_    gpu.Incomparable
 	Type string `json:"type"`
@@ -97,7 +97,7 @@ type (
 		event
 		Code    string `json:"code"`
 		Message string `json:"message"`
-		Detail  string `json:"detail"` // what told so, such as names of tensors
+		Detail  string `json:"detail"` // the source, such as names of tensors
 	}
 	queuedEvent struct {
 		event

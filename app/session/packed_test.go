@@ -17,8 +17,8 @@ import (
 	"tessera/tests/synthetic"
 )
 
-// A page decodes tokens of FLUX.1, whose size it says, and packed channels of FLUX.2; it is
-// told where a model is assumed.
+// A page decodes tokens of FLUX.1, whose size it sends, and packed channels of FLUX.2; it
+// learns if a model is assumed.
 func TestPackedInThePage(t *testing.T) {
 	p, _ := start(t)
 	file := func(name string, z latent.Latent) []byte {
@@ -91,7 +91,7 @@ func TestPackedInThePage(t *testing.T) {
 	m, _ = p.end(16)
 	assert.Contains(t, string(m.Value), `"shape":[4,1,2,4]`)
 
-	// Channels last, and what else the order of dimensions may be called.
+	// Channels last, and other names for the order of dimensions.
 	p.files[2] = append(npyOf([]int{1, 8, 4}), raw[128:]...)
 	last, _, failed := frame(21, "last.npy", map[string]any{"layout": "hwc"})
 	require.Empty(t, failed.Message)
@@ -119,7 +119,7 @@ func TestPackedInThePage(t *testing.T) {
 	assert.Equal(t, want, got)
 }
 
-// npyOf is the beginning of a .npy of float32, 128 bytes.
+// npyOf returns the first 128 bytes of a .npy of float32.
 func npyOf(shape []int) []byte {
 	text := fmt.Sprintf("{'descr': '<f4', 'fortran_order': False, 'shape': (%s), }", strings.Trim(strings.ReplaceAll(fmt.Sprint(shape), " ", ", "), "[]"))
 	text += strings.Repeat(" ", 117-len(text)) + "\n"

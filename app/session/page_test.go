@@ -20,7 +20,7 @@ import (
 	"tessera/tests/synthetic"
 )
 
-// message is one of the engine's, with its header taken apart.
+// message is a message of the engine with its parsed header.
 type message struct {
 	Type    string          `json:"type"`
 	ID      int             `json:"id"`
@@ -38,7 +38,7 @@ type message struct {
 	payload []byte
 }
 
-// page is a page that answers what it is asked, and keeps the rest.
+// page answers the engine's questions, and keeps the other messages.
 type page struct {
 	t     *testing.T
 	s     *Session
@@ -46,14 +46,14 @@ type page struct {
 	clip  func(t int) []byte
 	ack   bool
 	gone  bool      // sending to it fails
-	reads []message // what was asked of its files
+	reads []message // questions about its files
 
 	mu   sync.Mutex
 	got  []message
 	news chan struct{}
 }
 
-// Send is the engine's side; answers come from elsewhere, as they do for real.
+// Send receives the engine's messages; another goroutine answers, as in a real page.
 func (p *page) Send(header, payload []byte) error {
 	m := message{payload: bytes.Clone(payload)}
 	assert.NoError(p.t, json.Unmarshal(header, &m), string(header))
@@ -95,7 +95,7 @@ func (p *page) try(header map[string]any, payload []byte) error {
 	return p.s.Receive(text, payload)
 }
 
-// wait is the messages of a request up to one that ok accepts.
+// wait returns the messages of a request up to the first that ok accepts.
 func (p *page) wait(id int, ok func(message) bool) []message {
 	p.t.Helper()
 	end := time.After(2 * time.Minute)
@@ -166,7 +166,7 @@ func (h *alone) Open(path string) (io.ReaderAt, int64, func() error, error) {
 	return nil, 0, nil, errors.New("no file " + path)
 }
 
-// small is a checkpoint in memory.
+// small returns a checkpoint in memory.
 func small(t *testing.T) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -174,13 +174,13 @@ func small(t *testing.T) []byte {
 	return b.Bytes()
 }
 
-// latentFile is a latent of the small model.
+// latentFile returns a latent file of the small model.
 func latentFile(t *testing.T, meta map[string]string) []byte {
 	t.Helper()
 	return latentOf(t, 4, meta)
 }
 
-// latentOf is a latent of so many channels.
+// latentOf returns a latent file with the given channels.
 func latentOf(t *testing.T, channels int, meta map[string]string) []byte {
 	t.Helper()
 	wide := make([]float64, channels*3*4*6)
@@ -194,7 +194,7 @@ func latentOf(t *testing.T, channels int, meta map[string]string) []byte {
 	return b.Bytes()
 }
 
-// start is a page whose file 1 is the small model and file 2 a latent.
+// start returns a page whose file 1 is the small model and file 2 a latent.
 func start(t *testing.T) (*page, *alone) {
 	t.Helper()
 	h := &alone{dev: gputest.Open(t)}

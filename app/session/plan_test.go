@@ -15,7 +15,7 @@ import (
 	"tessera/vae"
 )
 
-// planned is a model that plans, without a device.
+// planned returns a model that plans, without a device.
 func planned(t *testing.T, checkpoint []byte) *vae.Model {
 	t.Helper()
 	m, err := vae.InspectReader(bytes.NewReader(checkpoint), int64(len(checkpoint)), "m.safetensors", gpu.Info{Limits: gpu.DefaultLimits}, vae.Settings{Precision: vae.F32})
@@ -23,7 +23,7 @@ func planned(t *testing.T, checkpoint []byte) *vae.Model {
 	return m
 }
 
-// A plan that is cancelled ends, whatever it would have been.
+// Cancelling a plan ends it, however large it is.
 func TestPlanCancelled(t *testing.T) {
 	p, _ := start(t)
 	p.open()
@@ -33,8 +33,8 @@ func TestPlanCancelled(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-// The largest plans that a page can ask for allocate, and so work, within a bound, and
-// have no more tiles than a message holds.
+// The largest plans that a page can request allocate, and so work, within a limit, and
+// have no more tiles than a message can hold.
 func TestLargestPlansAreBounded(t *testing.T) {
 	shrink := true
 	for name, m := range map[string]*vae.Model{"seedvr2": planned(t, small(t)), "wan": planned(t, wan(t, synthetic.WanConfig{}))} {
@@ -69,8 +69,7 @@ func TestLargestPlansAreBounded(t *testing.T) {
 	}
 }
 
-// What a page shows of choices is the plan's, also of one beyond the budget, by the
-// least that it takes.
+// A page shows the plan of its choices, and for one beyond the budget the least memory.
 func TestPlansOfChoices(t *testing.T) {
 	p, _ := start(t)
 	p.open()

@@ -13,8 +13,8 @@ import (
 	"tessera/tests/synthetic"
 )
 
-// A preview is the tiny model's own decode of the whole clip. It comes before the first
-// tile, changes nothing of the result, and leaves nothing on the device.
+// A preview is the tiny model's decode of the whole clip. It comes before the first tile,
+// does not change the result, and leaves no weights on the device.
 func TestPreview(t *testing.T) {
 	p, h := start(t)
 	path := filepath.Join(t.TempDir(), "tae.safetensors")

@@ -1,6 +1,14 @@
-// Package session runs the engine for one page: requests in, events and results
-// out, as in web/protocol.js. The caller transports the messages: a worker in a
-// browser, a websocket in the native program.
+// Package session runs the engine for one page: requests in, events and results out, as
+// in web/protocol.js. The caller transports the messages: a worker in a browser, a
+// websocket in the native program.
+//
+//	s := session.New(conn, host, session.Options{Kind: "native"})
+//	defer s.Close()
+//	for ... {
+//		if err := s.Receive(header, payload); err != nil {
+//			break // the page breaks the protocol
+//		}
+//	}
 //
 // Start at New, Session.Receive and Session.Close.
 package session
@@ -22,50 +30,50 @@ import (
 )
 
 const (
-	// Version of the messages; web/protocol.js has the same.
+	// Version of the messages, equal to web/protocol.js's.
 	Version = 3
-	// InFlight pictures are on their way to the page at once.
+	// InFlight is how many pictures may be on their way to the page.
 	InFlight = 4
 
 	maxWaiting = 64 // requests of a page
 )
 
-// ErrPanic: a bug in the engine, which ended one job.
+// ErrPanic reports a bug in the engine, which ended one job.
 var ErrPanic = errors.New("an internal error; see the engine's output")
 
-// Conn is the connection to the page. Several goroutines call Send, which may block
-// while the page is slow. The caller may reuse header and payload when it returns.
+// Conn is the connection to the page. Several goroutines call Send, which may block while
+// the page is slow. The caller may reuse header and payload after it returns.
 type Conn interface {
 	Send(header, payload []byte) error
 }
 
-// Host is what sessions share: the device, which one session drives at a time.
+// Host is what sessions share, above all the device, which one session uses at a time.
 type Host interface {
 	// Info describes the adapter, without waiting for a turn.
 	Info(ctx context.Context) (gpu.Info, error)
-	// Turn waits until the device is this session's alone. queued is told how
-	// many go first, whenever that changes; it must not block the host. After a
-	// device was lost Turn gives a new one.
+	// Turn waits until this session has the device alone. queued receives the number of
+	// turns before it at each change; it must not block the host. After a device is lost,
+	// Turn returns a new one.
 	Turn(ctx context.Context, queued func(position int)) (*gpu.Device, error)
-	// Done ends a turn. err is how its job ended: gpu.ErrDeviceLost is in it
-	// where the device was lost, ErrPanic where its state is unknown.
+	// Done ends a turn. err is how the job ended: it wraps gpu.ErrDeviceLost if the
+	// device was lost, and ErrPanic if the device's state is unknown.
 	Done(err error)
-	// Reading waits until it is this session's turn to read headers, which may
-	// take memory. done ends that.
+	// Reading waits for this session's turn to read headers, which may take memory. done
+	// ends the turn.
 	Reading(ctx context.Context) (done func(), err error)
-	// Crowded says that others need the device's memory too: weights don't stay
-	// there between jobs.
+	// Crowded reports that other sessions need the device's memory: the session unloads
+	// its weights between jobs.
 	Crowded() bool
-	// Open opens a file of those that the host offers by path.
+	// Open opens one of the files that the host offers by path.
 	Open(path string) (r io.ReaderAt, size int64, close func() error, err error)
 }
 
-// Options are the same for all sessions of a host.
+// Options are common to all sessions of a host.
 type Options struct {
 	Kind      string                              // "browser" or "native"
 	Spool     func(size int64) (vae.Spool, error) // see vae.Internals; nil is its default
-	HostBytes func() int64                        // memory the engine itself has; nil asks Go's runtime
-	MaxAnswer int                                 // bytes that the page can send at once; 0 is any number
+	HostBytes func() int64                        // the engine's own memory; nil: Go's runtime reports it
+	MaxAnswer int                                 // most bytes in one message of the page; 0 is no limit
 	Choose    vae.Chooser                         // see vae.KernelSettings
 }
 
@@ -86,12 +94,12 @@ type Session struct {
 	reads    map[int]question
 	lastRead int
 	planner  *vae.Model // the open checkpoint, without a device
-	stats    gpu.Stats  // as the session last saw them
+	stats    gpu.Stats  // at the session's last update
 
-	checkpoint *checkpoint // of planner; the jobs goroutine's own
+	checkpoint *checkpoint // of planner; only the jobs goroutine uses it
 }
 
-// New begins to serve a page.
+// New starts a session for a page.
 func New(conn Conn, host Host, o Options) *Session {
 	s := &Session{
 		conn: conn, host: host, o: o,
@@ -122,8 +130,9 @@ func (s *Session) Idle() bool {
 	return len(s.pending) == 0
 }
 
-// Receive takes a message of the page. It doesn't block, and owns payload from
-// then on. An error means that the page breaks the protocol: hang up.
+// Receive handles a message of the page. It does not block, and takes ownership of
+// payload. After an error, which means that the page breaks the protocol, close the
+// connection.
 func (s *Session) Receive(header, payload []byte) error {
 	r := &request{}
 	if err := json.Unmarshal(header, r); err != nil {
@@ -211,7 +220,7 @@ func (s *Session) serve(queue chan *request) {
 	}
 }
 
-// answer does what a request asks for.
+// answer executes a request.
 func (s *Session) answer(r *request) (value any, err error) {
 	defer caught(&err)
 	if err := r.ctx.Err(); err != nil {
@@ -232,9 +241,9 @@ func (s *Session) answer(r *request) (value any, err error) {
 	return s.run(r)
 }
 
-// caught makes an error of a panic, so that it ends one job and not the jobs of
-// all. What ends a program in Go without a panic, such as memory that runs out,
-// or in the driver, it can't.
+// caught turns a panic into an error, so that it ends one job and not everybody's. It
+// cannot catch what ends a Go program without a panic, such as running out of memory, or
+// a fault in the driver.
 func caught(err *error) {
 	if p := recover(); p != nil {
 		debug.PrintStack()
@@ -242,7 +251,7 @@ func caught(err *error) {
 	}
 }
 
-// send hands a message to the page.
+// send sends a message to the page.
 func (s *Session) send(header any, payload []byte) (err error) {
 	defer caught(&err)
 	return s.conn.Send(json.Marshal(header), payload)

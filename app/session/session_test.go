@@ -25,8 +25,8 @@ import (
 
 var tiled = map[string]any{"tile": "16", "overlap": "8"}
 
-// A decode's frames are those of the package vae, each tile is shown before,
-// and what was read goes to the device once.
+// A decode's frames equal package vae's, each tile is shown earlier, and the weights are
+// uploaded once.
 func TestDecode(t *testing.T) {
 	p, h := start(t)
 	p.open()
@@ -88,8 +88,8 @@ func TestMeasure(t *testing.T) {
 	assert.Zero(t, h.dev.Stats().Bytes, "bytes left on the device")
 }
 
-// The engine waits with InFlight pictures on their way, and goes on with each
-// acknowledged.
+// The engine waits with InFlight unacknowledged pictures, and continues with each
+// acknowledgement.
 func TestBackPressure(t *testing.T) {
 	p, _ := start(t)
 	p.open()
@@ -135,11 +135,11 @@ func TestRoundtrip(t *testing.T) {
 	assert.Equal(t, 2, l.Frames)
 	assert.Equal(t, "30000/1001", l.Meta[latent.MetaFPS])
 	assert.Equal(t, "3", l.Meta[latent.MetaFrames])
-	// With others about, nothing stays on the device.
+	// If other sessions need the device, no weights stay on it.
 	assert.Zero(t, h.dev.Stats().Bytes, "bytes left on the device")
 }
 
-// Everything that is the page's fault is told as such, and does no harm.
+// The page's mistakes are reported as such, and do no harm.
 func TestBadInput(t *testing.T) {
 	p, _ := start(t)
 	p.files[3] = latentFile(t, map[string]string{latent.MetaScale: "bent"})
@@ -199,7 +199,7 @@ func TestBadInput(t *testing.T) {
 	assert.Contains(t, string(m.Value), `"shape":[4,3,4,6],"clip":{"frames":3,"height":32,"width":48`)
 }
 
-// Separate images decode to a frame each.
+// Separate images decode to one frame each.
 func TestImages(t *testing.T) {
 	p, _ := start(t)
 	p.files[3] = latentFile(t, map[string]string{latent.MetaImages: "true"})
@@ -226,7 +226,7 @@ func TestClipChannels(t *testing.T) {
 	}
 }
 
-// What breaks the protocol ends the connection.
+// A message that breaks the protocol ends the connection.
 func TestProtocolErrors(t *testing.T) {
 	p, _ := start(t)
 	for _, header := range []map[string]any{
@@ -241,7 +241,7 @@ func TestProtocolErrors(t *testing.T) {
 		p.receive(harmless, []byte{1})
 	}
 	p.open()
-	// Requests that nobody works off are bounded.
+	// The number of waiting requests is limited.
 	p.clip = func(int) []byte { time.Sleep(10 * time.Second); return nil }
 	var err error
 	for id := 2; id < 100 && err == nil; id++ {
@@ -266,7 +266,7 @@ func TestGone(t *testing.T) {
 	assert.ErrorIs(t, h.ended[0], context.Canceled)
 }
 
-// The page has the same numbers.
+// The page has equal constants.
 func TestProtocolOfThePage(t *testing.T) {
 	page, err := os.ReadFile("../../web/protocol.js")
 	require.NoError(t, err)
@@ -274,7 +274,7 @@ func TestProtocolOfThePage(t *testing.T) {
 	require.Contains(t, string(page), fmt.Sprintf("export const inFlight = %d;", InFlight))
 }
 
-// A page can say each word of a request, and ask for each format of a latent.
+// A page can send each word of a request, and request each format of a latent.
 func TestWordsOfAPage(t *testing.T) {
 	for _, word := range job.Words() {
 		var r request
@@ -293,7 +293,7 @@ func TestWordsOfAPage(t *testing.T) {
 	assert.EqualError(t, err, `session: format ".pth", expected .safetensors, .latent or .npy`)
 }
 
-// typedefs are the fields of the page's protocol's, by name.
+// typedefs returns the fields of the page's protocol, by name.
 func typedefs(t *testing.T) map[string][]string {
 	t.Helper()
 	page, err := os.ReadFile("../../web/protocol.js")
@@ -317,7 +317,7 @@ func typedefs(t *testing.T) map[string][]string {
 	return all
 }
 
-// A page is told all that is known of how far a job is.
+// A page receives all fields of a job's progress.
 func TestProgressOfThePage(t *testing.T) {
 	for f := range reflect.TypeFor[vae.Progress]().Fields() {
 		_, told := reflect.TypeFor[progressEvent]().FieldByName(f.Name)
@@ -325,13 +325,13 @@ func TestProgressOfThePage(t *testing.T) {
 	}
 }
 
-// The page's protocol lists the fields of every message to it, and of what it asks
-// for. Besides them are the type and, of pictures and files, what follows the header.
+// The page's protocol lists the fields of every message to it, and of its requests. In
+// addition it has the type and, for pictures and files, the bytes after the header.
 func TestFieldsOfThePage(t *testing.T) {
 	said := typedefs(t)
 	for name, c := range map[string]struct {
 		message any
-		besides []string // in the page's objects, and in no header
+		besides []string // in the page's objects, but not in a header
 	}{
 		"Device": {device{}, nil}, "Limits": {limits{}, nil}, "Model": {model{}, nil}, "LatentInfo": {latentInfo{}, nil},
 		"Rect": {rect{}, nil}, "Plan": {plan{}, nil}, "PlanOptions": {options{}, nil}, "ClipInfo": {clip{}, nil},
@@ -353,7 +353,7 @@ func TestFieldsOfThePage(t *testing.T) {
 	}
 }
 
-// The page is told of shaders that are compiled, apart from progress.
+// The page receives the progress of compiling shaders, separately from the job's.
 func TestCompilingIsTold(t *testing.T) {
 	p, _ := start(t)
 	(&task{s: p.s, r: &request{ID: 7}}).watch("decode").Compiling(11, 40)

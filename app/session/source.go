@@ -12,16 +12,16 @@ import (
 )
 
 const (
-	blockBytes = 4 << 20 // of a file, asked for at once
-	blocks     = 4       // kept
+	blockBytes = 4 << 20 // bytes of a file per request
+	blocks     = 4       // blocks of a file in memory
 
 	maxFile = 1 << 40 // bytes
 )
 
-// errGone: the page is gone.
+// errGone means that the page has gone.
 var errGone = errors.New("session: the page is gone")
 
-// question is one that the page has to answer with so many bytes.
+// question is a request that the page must answer with length bytes.
 type question struct {
 	length int
 	answer chan reply
@@ -33,9 +33,8 @@ type reply struct {
 	err  error
 }
 
-// ask sends a question of a request and waits for the bytes that answer it, as
-// long as the request is wanted. message gets the number that the answer will
-// bear.
+// ask sends a question and waits for the answering bytes, unless the request is
+// cancelled. message receives the number that the answer will carry.
 func (s *Session) ask(r *request, length int, message func(read int) any) ([]byte, error) {
 	answer := make(chan reply, 1)
 	s.mu.Lock()
@@ -63,7 +62,7 @@ func (s *Session) ask(r *request, length int, message func(read int) any) ([]byt
 	}
 }
 
-// await notes that a request waits for the page, until what it returns is called.
+// await marks a request as waiting for the page until done is called.
 func (s *Session) await(r *request) (done func()) {
 	note := func(at time.Time) {
 		s.mu.Lock()
@@ -74,7 +73,7 @@ func (s *Session) await(r *request) (done func()) {
 	return func() { note(time.Time{}) }
 }
 
-// hold notes whether a request has what other pages may wait for.
+// hold records whether a request holds what other pages may wait for.
 func (s *Session) hold(r *request, held bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -94,8 +93,8 @@ func (s *Session) reading(r *request) (done func(), err error) {
 	}, nil
 }
 
-// Waiting is for how long the page has left something unanswered while it has
-// what other pages may wait for.
+// Waiting returns how long the page has left a question unanswered while it holds what
+// other pages may wait for.
 func (s *Session) Waiting() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -108,8 +107,7 @@ func (s *Session) Waiting() time.Duration {
 	return longest
 }
 
-// Room is how many bytes may follow a message's header: as many as were asked
-// for. Others are of no use.
+// Room returns how many bytes may follow a message's header: as many as were requested.
 func (s *Session) Room(header []byte) int {
 	var r request
 	if json.Unmarshal(header, &r) != nil || r.Type != "bytes" {
@@ -120,8 +118,8 @@ func (s *Session) Room(header []byte) int {
 	return s.reads[r.Read].length
 }
 
-// answered hands bytes to who asked for them; an answer that nobody waits for
-// is dropped.
+// answered passes bytes to the goroutine that asked for them, and drops an answer that is
+// no longer wanted.
 func (s *Session) answered(r *request, payload []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -140,7 +138,7 @@ func (s *Session) answered(r *request, payload []byte) {
 	}
 }
 
-// file opens a source of a request.
+// file opens a request's source.
 func (s *Session) file(r *request, src source) (file io.ReaderAt, size int64, name string, closed func() error, err error) {
 	if src.Path != "" {
 		file, size, closed, err = s.host.Open(src.Path)
@@ -155,12 +153,12 @@ func (s *Session) file(r *request, src source) (file io.ReaderAt, size int64, na
 	return &pageFile{s: s, r: r, source: src}, src.Size, src.Name, func() error { return nil }, nil
 }
 
-// pageFile reads a file of the page by range, through a few blocks.
+// pageFile reads a file of the page by ranges, through a few cached blocks.
 type pageFile struct {
 	s      *Session
-	r      *request // that reads it
+	r      *request // the request that reads
 	source source
-	kept   []block // the last used is the last
+	kept   []block // the most recently used last
 }
 
 type block struct {
@@ -168,7 +166,7 @@ type block struct {
 	data   []byte
 }
 
-// ReadAt is for one goroutine at a time.
+// ReadAt may be called by one goroutine at a time.
 func (f *pageFile) ReadAt(p []byte, offset int64) (int, error) {
 	n := 0
 	for n < len(p) {
@@ -185,7 +183,7 @@ func (f *pageFile) ReadAt(p []byte, offset int64) (int, error) {
 	return n, nil
 }
 
-// block is the block at an offset.
+// block returns the block at an offset.
 func (f *pageFile) block(offset int64) ([]byte, error) {
 	for i, b := range f.kept {
 		if b.offset == offset {
@@ -204,7 +202,7 @@ func (f *pageFile) block(offset int64) ([]byte, error) {
 	return data, nil
 }
 
-// ask asks the page for bytes of the file.
+// ask requests bytes of the file from the page.
 func (f *pageFile) ask(offset int64, length int) ([]byte, error) {
 	data, err := f.s.ask(f.r, length, func(read int) any {
 		return readRequest{about("read", f.r.ID), read, f.source.ID, offset, length}
@@ -218,10 +216,10 @@ func (f *pageFile) ask(offset int64, length int) ([]byte, error) {
 	return data, nil
 }
 
-// exact reads a file of the page without its blocks, which are for reading on.
+// exact reads a page's file without the blocks, which suit sequential reads.
 type exact struct{ io.ReaderAt }
 
-// ReadAt asks for no more than p.
+// ReadAt requests exactly p.
 func (e exact) ReadAt(p []byte, offset int64) (int, error) {
 	f, ok := e.ReaderAt.(*pageFile)
 	if !ok || len(p) == 0 || len(p) > blockBytes {
@@ -239,8 +237,9 @@ func (e exact) ReadAt(p []byte, offset int64) (int, error) {
 	return n, err
 }
 
-// headerOf reads a file of which only the header is wanted: that of a safetensors
-// file are a few short reads at its beginning, and what follows may be far away.
+// headerOf wraps a file of which only the header is wanted. A safetensors header takes a
+// few short reads at the beginning; reading whole blocks would request data that may be
+// far away.
 func headerOf(file io.ReaderAt, name string) io.ReaderAt {
 	if strings.HasSuffix(strings.ToLower(name), ".safetensors") {
 		return exact{file}

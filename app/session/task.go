@@ -33,7 +33,7 @@ type done struct {
 	FLOPs       float64     `json:"flops"`
 }
 
-// Jobs that run for so long tell how quick a device is.
+// A job must run this long before it says how fast a device is.
 const telling = 100 * time.Millisecond
 
 // task is a decode, encode or round trip during its turn.
@@ -44,7 +44,7 @@ type task struct {
 	begun time.Time
 }
 
-// run resolves what a request asks for, waits for the device and does it.
+// run resolves a request, waits for the device and executes it.
 func (s *Session) run(r *request) (*done, error) {
 	c := s.checkpoint
 	if c == nil {
@@ -87,7 +87,7 @@ func (s *Session) run(r *request) (*done, error) {
 	return d, err
 }
 
-// during does work in a turn that has begun, and ends the turn.
+// during does the work of a turn that has begun, and ends the turn.
 func (s *Session) during(r *request, work func() error) (err error) {
 	s.hold(r, true)
 	defer func() {
@@ -98,7 +98,7 @@ func (s *Session) during(r *request, work func() error) (err error) {
 	return work()
 }
 
-// turn waits for the device, and tells the page how many go first.
+// turn waits for the device, and reports to the page how many turns come first.
 func (s *Session) turn(r *request) (*gpu.Device, error) {
 	positions, end := make(chan int, 1), make(chan struct{})
 	told := make(chan struct{})
@@ -107,7 +107,7 @@ func (s *Session) turn(r *request) (*gpu.Device, error) {
 		for {
 			select {
 			case n := <-positions:
-				_ = s.send(queuedEvent{about("queued", r.ID), n}, nil) // a page that is gone is found out otherwise
+				_ = s.send(queuedEvent{about("queued", r.ID), n}, nil) // a page that has gone is noticed elsewhere
 			case <-end:
 				return
 			}
@@ -128,7 +128,7 @@ func (s *Session) turn(r *request) (*gpu.Device, error) {
 	return dev, err
 }
 
-// on does the work during its turn.
+// on does the work on the device during its turn.
 func (t *task) on(dev *gpu.Device, c *checkpoint, work func() (frames int, err error)) (*done, error) {
 	var err error
 	if t.model, err = c.on(dev); err != nil {
@@ -159,8 +159,8 @@ func (t *task) on(dev *gpu.Device, c *checkpoint, work func() (frames int, err e
 	}, nil
 }
 
-// operations are what was used between two times, by kind, the longest first: a
-// program's label is its operation and what it stores, conv3d_f32.
+// operations returns what was used between two times, by operation, the longest first. A
+// program's label is its operation and storage: conv3d_f32.
 func operations(before, after map[string]gpu.Use) []operation {
 	kinds := map[string]operation{}
 	for label, u := range after {
@@ -184,8 +184,8 @@ func operations(before, after map[string]gpu.Use) []operation {
 	return list
 }
 
-// longest sorts operations. A generic sort of structs would be 17 kB of the
-// page's engine.
+// longest sorts operations. A generic sort of structs would add 17 kB to the page's
+// engine.
 type longest []operation
 
 func (l *longest) Len() int      { return len(*l) }
@@ -197,13 +197,14 @@ func (l *longest) Less(i, j int) bool {
 	return (*l)[i].Name < (*l)[j].Name
 }
 
-// decode looks at the latent; its work reads it and sends the frames.
+// decode reads the latent's header; the returned work reads the rest and sends the
+// frames.
 func (t *task) decode(c vae.Config, want job.Choices) (work func() (frames int, err error), err error) {
 	z, name, err := t.s.header(t.r, c)
 	if err != nil {
 		return nil, err
 	}
-	want.Sample = false // of moments the page decodes the mean
+	want.Sample = false // the page decodes the mean of moments
 	if _, err := job.Decode(c, z, name, want); err != nil {
 		return nil, err
 	}
@@ -224,7 +225,7 @@ func (t *task) decode(c vae.Config, want job.Choices) (work func() (frames int, 
 	}, nil
 }
 
-// warn sends warnings, without flags that choose: the page has settings.
+// warn sends warnings, without the command line's flags: the page has settings instead.
 func (t *task) warn(texts []string) error {
 	for _, w := range texts {
 		w = strings.TrimSuffix(w, t.model.Config.Hint())
@@ -236,7 +237,7 @@ func (t *task) warn(texts []string) error {
 	return nil
 }
 
-// frames runs the decoder and hands its frames to take.
+// frames runs the decoder and passes its frames to take.
 func (t *task) frames(d job.Decoding, take func(vae.Frame) error) error {
 	d.Options.Internals.Spool, d.Options.Preview = t.s.o.Spool, t.r.Options.preview()
 	return d.Run(t.r.ctx, t.model, t.watch("decode"), func(p *vae.DecodePlan) error {
@@ -279,7 +280,7 @@ func (t *task) encode(c vae.Config, want job.Choices) (work func() (frames int, 
 	}, nil
 }
 
-// clip is the page's.
+// clip returns the page's clip.
 func (t *task) clip(e job.Encoding) *pageClip {
 	return &pageClip{s: t.s, r: t.r, channels: e.Clip.Channels, last: -1}
 }
@@ -305,8 +306,8 @@ func (t *task) latent(c *pageClip, e job.Encoding, name string) (latent.Latent, 
 	return z, t.s.send(latentEvent{about("latent", t.r.ID), name, written.Shape()}, text.Bytes())
 }
 
-// roundtrip decodes what it has encoded, and compares as the command line does:
-// before rounding to 8 bits.
+// roundtrip decodes what it has encoded and compares as the command line does: before
+// rounding to 8 bits.
 func (t *task) roundtrip(c vae.Config, want job.Choices) (work func() (frames int, err error), err error) {
 	if err := job.Comparable(c); err != nil {
 		return nil, err
@@ -348,12 +349,12 @@ func (t *task) quality(index *int, s job.Score) error {
 	return t.s.send(qualityEvent{about("quality", t.r.ID), index, s.PSNR, s.SSIM}, nil)
 }
 
-// planned tells the plan of a stage, which makes so many frames of a clip.
+// planned sends the plan of a stage, which produces the given frames of a clip.
 func (t *task) planned(stage string, frames int, independent bool, p *vae.Plan, to media.Format) error {
 	return t.s.send(planEvent{about("plan", t.r.ID), stage, newPlan(stage, frames, independent, p), clipOf(to)}, nil)
 }
 
-// watch tells the page how a stage goes.
+// watch sends the progress of a stage to the page.
 func (t *task) watch(stage string) vae.Watch {
 	return vae.Watch{
 		Preview: t.preview,
@@ -380,8 +381,8 @@ func (t *task) frame(f vae.Frame, rgba []byte) error {
 	})
 }
 
-// sketch sends the clip as the preview's checkpoint decodes it, where there is one. It is
-// read for each job: it is small, and leaves the device to the job.
+// sketch sends the preview if the job has a checkpoint for it. It opens the checkpoint
+// for each job: the checkpoint is small, and closing it leaves the device to the job.
 func (t *task) sketch(d job.Decoding) error {
 	if src := t.r.Preview; t.r.Type != "decode" || src.ID == 0 && src.Path == "" {
 		return nil
@@ -417,7 +418,7 @@ func (t *task) preview(p vae.Preview) error {
 	})
 }
 
-// picture sends pixels once the page has taken those of InFlight before.
+// picture sends pixels once fewer than InFlight pictures are unacknowledged.
 func (t *task) picture(rgba []byte, event func(seq int) any) error {
 	defer t.s.await(t.r)()
 	select {

@@ -20,7 +20,7 @@ import (
 	"tessera/vae"
 )
 
-// wan is a small checkpoint of Wan in memory.
+// wan returns a small checkpoint of Wan in memory.
 func wan(t *testing.T, c synthetic.WanConfig) []byte {
 	t.Helper()
 	c.Dim = 4
@@ -29,7 +29,7 @@ func wan(t *testing.T, c synthetic.WanConfig) []byte {
 	return b.Bytes()
 }
 
-// asPTH is a checkpoint as torch saves it.
+// asPTH returns a checkpoint as torch saves it.
 func asPTH(t *testing.T, checkpoint []byte) []byte {
 	t.Helper()
 	f, err := safetensors.Read(bytes.NewReader(checkpoint), int64(len(checkpoint)), "wan.safetensors")
@@ -56,7 +56,7 @@ func flat(t *testing.T, checkpoint []byte) []byte {
 	return checkpoint
 }
 
-// run does a request and returns its end and all that came before it.
+// run sends a request and returns its end and all messages before it.
 func (p *page) run(id int, header map[string]any) (message, []message) {
 	p.t.Helper()
 	header["id"] = id
@@ -73,7 +73,7 @@ func (p *page) use(id, file int, name string) model {
 	return m
 }
 
-// decode is the frames of a latent; they must come.
+// decode returns the frames of a latent and fails the test without them.
 func (p *page) decode(id, file int, name string, o map[string]any) [][]byte {
 	p.t.Helper()
 	end, all := p.run(id, map[string]any{"type": "decode", "source": p.source(file, name), "options": o})
@@ -87,7 +87,7 @@ func (p *page) decode(id, file int, name string, o map[string]any) [][]byte {
 	return frames
 }
 
-// The page is told what a checkpoint is, from every layout.
+// The page receives the description of a checkpoint, in every layout.
 func TestOpenWan(t *testing.T) {
 	p, _ := start(t)
 	p.files[10] = wan(t, synthetic.WanConfig{Latent: 4})
@@ -121,7 +121,7 @@ func TestOpenWan(t *testing.T) {
 	}
 }
 
-// A decoder that enlarges makes frames of that size, and no round trip.
+// A decoder that enlarges makes frames of that size, and refuses round trips.
 func TestUpscale(t *testing.T) {
 	p, _ := start(t)
 	p.files[10] = wan(t, synthetic.WanConfig{Latent: 4, Outputs: 12})
@@ -137,7 +137,7 @@ func TestUpscale(t *testing.T) {
 	require.Contains(t, end.Message, "decodes frames to 2 times the encoded height and width")
 }
 
-// A file whose every picture would be flat is refused as such, and taken by force.
+// A file whose pictures would all be flat is refused as such, and accepted by force.
 func TestFlat(t *testing.T) {
 	p, _ := start(t)
 	p.files[10] = flat(t, wan(t, synthetic.WanConfig{Latent: 4}))
@@ -151,7 +151,7 @@ func TestFlat(t *testing.T) {
 	assert.Len(t, p.decode(7, 2, "z.safetensors", nil), 9)
 }
 
-// Plans tell how tiles become one frame, and what one tile would need.
+// Plans say how tiles are combined, and what one tile would need.
 func TestPlanTilings(t *testing.T) {
 	p, _ := start(t)
 	p.files[10] = wan(t, synthetic.WanConfig{Latent: 4})
@@ -207,7 +207,7 @@ func TestPlanTilings(t *testing.T) {
 	assert.Contains(t, end.Message, "SeedVR2")
 }
 
-// Exact tiles give the frames of one tile, to a code.
+// Exact tiles give one tile's frames, within one code.
 func TestExactTiles(t *testing.T) {
 	p, _ := start(t)
 	p.files[10] = wan(t, synthetic.WanConfig{Latent: 4})
@@ -224,9 +224,8 @@ func TestExactTiles(t *testing.T) {
 	}
 }
 
-// A latent of another family is refused where its statistics scaled it, when it
-// is looked at and when it is decoded, and warned of where the scale is asked
-// for.
+// A latent of another family is refused if its statistics scaled it, on inspection and
+// decoding; if the user sets the scale, there is a warning instead.
 func TestLatentOfAnotherModel(t *testing.T) {
 	p, _ := start(t)
 	p.files[10] = wan(t, synthetic.WanConfig{Latent: 4})
@@ -266,7 +265,7 @@ func TestLatentOfAnotherModel(t *testing.T) {
 	assert.Contains(t, all[i].Message, words)
 }
 
-// A batch of clips is for the program; of moments the page decodes the mean.
+// A batch of clips is for the program only; the page decodes the mean of moments.
 func TestBatchAndMoments(t *testing.T) {
 	p, _ := start(t)
 	p.open()
@@ -293,7 +292,7 @@ func TestBatchAndMoments(t *testing.T) {
 }
 
 // Frames among the channels, as ComfyUI's samplers leave SeedVR2's latents, are the
-// frames of a clip, which the page is told of where the file is not ComfyUI's.
+// frames of a clip; the page gets a note if the file is not ComfyUI's.
 func TestFoldedFrames(t *testing.T) {
 	p, _ := start(t)
 	p.open()
@@ -347,7 +346,7 @@ func TestFoldedFrames(t *testing.T) {
 	}
 }
 
-// What a .npy forgets is told in the page too.
+// The page also learns what a .npy does not store.
 func TestForgotten(t *testing.T) {
 	p, _ := start(t)
 	p.open()
@@ -360,7 +359,7 @@ func TestForgotten(t *testing.T) {
 	assert.Equal(t, "latent.npy: .npy keeps no metadata: it will decode to the padded 5 frames of 24x16, not 2 of 24x16", all[i].Message)
 }
 
-// A latent without metadata whose numbers are not the model's is warned of.
+// A latent without metadata whose numbers are not the model's causes a warning.
 func TestOddNumbers(t *testing.T) {
 	p, _ := start(t)
 	p.open()
@@ -375,8 +374,8 @@ func TestOddNumbers(t *testing.T) {
 	assert.Equal(t, "z.npy: its numbers are 40 times as large as SeedVR2's usually are: is it this model's latent?", all[i].Message)
 }
 
-// Whether frames are pictures by themselves is told by the request, else by
-// who wrote the latent, else by the model.
+// Whether frames are separate pictures is decided by the request, else by the latent's
+// program, else by the model.
 func TestIndependent(t *testing.T) {
 	p, _ := start(t)
 	p.files[10] = wan(t, synthetic.WanConfig{Latent: 4})
@@ -409,8 +408,8 @@ func TestIndependent(t *testing.T) {
 	assert.Equal(t, "true", l.Meta[latent.MetaImages])
 }
 
-// In ComfyUI's files Wan's latents are the model's own numbers, elsewhere the
-// pipeline's; both decode to the same.
+// In ComfyUI's files Wan's latents have the model's own numbers, in others the
+// pipeline's; both decode alike.
 func TestLatentScale(t *testing.T) {
 	p, _ := start(t)
 	p.files[10] = wan(t, synthetic.WanConfig{}) // 16 channels, whose statistics are known
@@ -443,7 +442,7 @@ func TestLatentScale(t *testing.T) {
 		return n == 0
 	}
 	assert.True(t, same("own numbers", p.decode(31, 21, "z.latent", nil)), ".latent decodes to something else")
-	// As ComfyUI writes it: no word on its scale.
+	// As ComfyUI writes it: without a scale.
 	own.Meta = nil
 	var b bytes.Buffer
 	require.NoError(t, media.EncodeLatent(&b, "z.latent", own))

@@ -8,24 +8,24 @@ import (
 	"tessera/app/job"
 )
 
-// UsageError is a command line that can't be run.
+// UsageError is an invalid command line.
 type UsageError struct {
 	error
-	Hint string // lines below it: how the command line should look
+	Hint string // lines below the error: the expected command line
 }
 
 func (e *UsageError) Unwrap() error { return e.error }
 
-// Usage makes an error one of usage, with a hint.
+// Usage makes a usage error with a hint.
 func Usage(err error, hint string) error { return &UsageError{err, hint} }
 
-// Refused is an output or input that can't be what it is asked to be, in one line.
+// Refused returns an error for an invalid input or output, in one line.
 func Refused(format string, args ...any) error {
 	return &UsageError{error: fmt.Errorf(format, args...)}
 }
 
-// ExitCode is the code of a job's error. A cancelled job that nobody interrupted has
-// failed.
+// ExitCode returns the exit code of a job's error. A job that was cancelled without an
+// interrupt has failed.
 func ExitCode(ctx context.Context, err error) int {
 	if _, bad := errors.AsType[*UsageError](err); bad {
 		return job.ExitUsage

@@ -5,7 +5,7 @@ import "encoding/json"
 // Event is a line of --progress=json; docs/reference/events.md explains the keys.
 type Event struct {
 	Event    string   `json:"event"`
-	Clip     string   `json:"clip,omitempty"` // of a batch
+	Clip     string   `json:"clip,omitempty"` // in a batch
 	Stage    string   `json:"stage,omitempty"`
 	Done     *float64 `json:"done,omitempty"`
 	Middle   bool     `json:"middle_layers,omitempty"`
@@ -25,8 +25,8 @@ type Event struct {
 	Code     int      `json:"exit_code,omitempty"`
 }
 
-// Event prints one.
+// Event prints an event.
 func (t *Terminal) Event(e Event) {
 	e.Clip = t.Clip
-	_ = json.NewEncoder(t.Stderr).Encode(e) // as of all that is told there
+	_ = json.NewEncoder(t.Stderr).Encode(e) // as for everything on standard error
 }

@@ -7,9 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// FileName is a path as JSON has it. A byte 0xNN that is no UTF-8 becomes the
-// surrogate U+DCNN, from which Python's json.loads and os.fsencode make the byte
-// again (PEP 383); encoding/json would lose it.
+// FileName is a path in JSON. A byte 0xNN that is not UTF-8 becomes the surrogate U+DCNN,
+// which Python's json.loads and os.fsencode convert back to the byte (PEP 383);
+// encoding/json would lose it.
 type FileName string
 
 // MarshalJSON writes the path.
@@ -33,7 +33,7 @@ func (f FileName) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// FileNames are paths as JSON has them.
+// FileNames converts paths.
 func FileNames(paths ...string) (names []FileName) {
 	for _, path := range paths {
 		names = append(names, FileName(path))

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// Print writes v as JSON. What a terminal would obey is escaped there too.
+// Print writes v as JSON and escapes terminal control characters in it.
 func (t *Terminal) Print(v any) error {
 	var text bytes.Buffer
 	e := json.NewEncoder(&text)
@@ -23,8 +23,7 @@ func (t *Terminal) Print(v any) error {
 	return err
 }
 
-// printable escapes the runes of JSON that can't be printed; they are in its
-// strings.
+// printable escapes the unprintable runes of JSON, which occur only in strings.
 func printable(text []byte) []byte {
 	out := make([]byte, 0, len(text))
 	for len(text) > 0 {
@@ -43,7 +42,7 @@ func printable(text []byte) []byte {
 	return out
 }
 
-// Text prints what is neither a result nor for people.
+// Text prints text that is neither a result nor a message.
 func (t *Terminal) Text(s string) error {
 	if t.JSON {
 		return t.Print(map[string]string{"text": s})

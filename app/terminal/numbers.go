@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Figures prints a number to three figures.
+// Figures formats a number to three significant figures.
 func Figures(v float64) string {
 	switch {
 	case v >= 99.95:
@@ -21,7 +21,7 @@ func Figures(v float64) string {
 	return fmt.Sprintf("%.3g", v)
 }
 
-// clock prints a duration: 0:32, 12:05, 1:02:03.
+// clock formats a duration: 0:32, 12:05, 1:02:03.
 func clock(d time.Duration) string {
 	s := int(d.Seconds() + 0.5)
 	if s >= 3600 {
@@ -30,7 +30,7 @@ func clock(d time.Duration) string {
 	return fmt.Sprintf("%d:%02d", s/60, s%60)
 }
 
-// About prints an estimate of a duration: "about 12 s", "about 5 min", "about 2.5 h".
+// About formats an estimate of a duration: "about 12 s", "about 5 min", "about 2.5 h".
 func About(d time.Duration) string {
 	switch s := d.Seconds(); {
 	case s < 1:
@@ -44,7 +44,7 @@ func About(d time.Duration) string {
 	}
 }
 
-// Frames prints a number of frames.
+// Frames formats a number of frames.
 func Frames(n int) string {
 	if n == 1 {
 		return "1 frame"
@@ -52,7 +52,7 @@ func Frames(n int) string {
 	return fmt.Sprintf("%d frames", n)
 }
 
-// Thousands prints 250648227 as 250,648,227.
+// Thousands formats 250648227 as 250,648,227.
 func Thousands(n int64) string {
 	s := fmt.Sprint(n)
 	for i := len(s) - 3; i > 0; i -= 3 {
@@ -61,7 +61,7 @@ func Thousands(n int64) string {
 	return s
 }
 
-// Scaled prints a count: "231.6 T".
+// Scaled formats a count: "231.6 T".
 func Scaled(n int64) string {
 	v, unit := float64(n), 0
 	for v >= 999.95 && unit < 6 {

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// A plan that takes long is told of once, and one that does not is not; the end may be
-// told twice, as of a plan and of what planned it.
+// A long planning is reported once, a short one is not. Its end may be called twice, for
+// a plan and for its caller.
 func TestPlanningIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var told bytes.Buffer

@@ -15,28 +15,28 @@ import (
 	"tessera/vae"
 )
 
-// Progress shows how far one stage is: a bar on a terminal, else a line now and
+// Progress shows the progress of one stage: a bar on a terminal, otherwise a line now and
 // then, or events.
 type Progress struct {
 	t      *Terminal
 	name   string
 	how    string // bar, plain, json or none
-	frames int    // of the clip, padding included
+	frames int    // of the clip, including padding
 	start  time.Time
 
-	mu     sync.Mutex // the bar draws from a goroutine of its own
+	mu     sync.Mutex // the bar draws from another goroutine
 	last   vae.Progress
 	lastAt time.Time
-	begun  float64 // share that was done before
+	begun  float64 // share that was done earlier
 
-	expected time.Duration // that the work will take, by its plan; 0: not known
-	worked   time.Time     // when it began: after weights were loaded and shaders compiled
+	expected time.Duration // for the work, by its plan; 0: unknown
+	worked   time.Time     // when the work began, after loading weights and compiling shaders
 
-	compiled, shaders int                        // of those that are compiled before the first tile
-	kept              func() (found, missed int) // in the cache, as gpu.Device has it; nil: nobody tells
-	found, missed     int                        // before the first of them
+	compiled, shaders int                        // shaders that are compiled before the first tile
+	kept              func() (found, missed int) // shader cache counts, as gpu.Device reports them; nil: unknown
+	found, missed     int                        // counts before the first shader
 
-	pool   *mpb.Progress // nil where there is no terminal
+	pool   *mpb.Progress // nil without a terminal
 	bar    *mpb.Bar
 	told   float64 // share at the last line
 	toldAt time.Time
@@ -44,7 +44,7 @@ type Progress struct {
 
 const barUnits = 1000
 
-// Stage begins a stage over a clip of so many frames.
+// Stage starts a stage over a clip of the given frames.
 func (t *Terminal) Stage(name string, frames int) *Progress {
 	now := time.Now()
 	p := &Progress{t: t, name: name, frames: frames, start: now, worked: now, toldAt: now}
@@ -66,7 +66,7 @@ func (t *Terminal) Stage(name string, frames int) *Progress {
 	return p
 }
 
-// On says which device's shaders the stage compiles.
+// On sets the device that compiles the stage's shaders.
 func (p *Progress) On(dev *gpu.Device) *Progress {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -74,49 +74,49 @@ func (p *Progress) On(dev *gpu.Device) *Progress {
 	return p
 }
 
-// From says what share of the stage was done before.
+// From sets the share of the stage that was done earlier.
 func (p *Progress) From(share float64) { p.begun = share }
 
-// Expect says how long the stage's plan will take, to be told as an estimate until that
-// is measured; 0 is unknown.
+// Expect sets how long the stage's plan should take. Progress shows this estimate until
+// it has measured the speed; 0 is unknown.
 func (p *Progress) Expect(d time.Duration) *Progress {
 	p.expected = d
 	return p
 }
 
-// Worked is how long the work took so far, without loading and compiling before it.
+// Worked returns how long the work has taken, without loading and compiling.
 func (p *Progress) Worked() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return max(0, p.lastAt.Sub(p.worked))
 }
 
-// Work is measured for so long, and for such a share of it, before it tells how quick
-// it is: its first submissions are short, and drivers may compile shaders in them.
+// The speed counts after this time and this share of the work: the first submissions are
+// short, and drivers may compile shaders in them.
 const (
 	shortest = 2 * time.Second
 	smallest = 0.03
 )
 
-// pace is how long the work took until v, and whether that tells how quick it is.
-// Callers hold mu.
+// pace returns how long the work took until v, and whether that is enough to tell the
+// speed. Callers hold mu.
 func (p *Progress) pace(v vae.Progress) (took time.Duration, known bool) {
 	took = p.lastAt.Sub(p.worked)
 	return took, v.Done > p.begun && took > 0 && (v.Done == 1 || took >= shortest && v.Done-p.begun >= smallest*(1-p.begun))
 }
 
-// remaining is what is left of the work at its pace.
+// remaining estimates the rest of the work from its speed so far.
 func (p *Progress) remaining(v vae.Progress, took time.Duration) time.Duration {
 	return time.Duration(float64(took) * (1 - v.Done) / (v.Done - p.begun))
 }
 
-// rate is how many frames the work makes in a second.
+// rate returns how many frames the work makes per second.
 func (p *Progress) rate(v vae.Progress, took time.Duration) float64 {
 	return (v.Done - p.begun) * float64(p.frames) / took.Seconds()
 }
 
-// Planning tells, where it takes long, that a stage is being planned, until what it
-// returns is called, the first time.
+// Planning reports that a stage is being planned if that takes long, until done is called
+// for the first time.
 func (t *Terminal) Planning(stage string) (done func()) {
 	told := make(chan struct{})
 	timer := time.AfterFunc(3*time.Second, func() {
@@ -130,14 +130,14 @@ func (t *Terminal) Planning(stage string) (done func()) {
 	})
 }
 
-// Is is whether somebody sees what is written to w.
+// Is reports whether w is a terminal.
 func Is(w any) bool {
 	f, ok := w.(*os.File)
 	return ok && cwriter.IsTerminal(int(f.Fd()))
 }
 
-// draw begins a bar. Where the terminal doesn't say how wide it is, as a serial
-// line doesn't, it is as wide as it needs; mpb would draw nothing.
+// draw starts a bar. A terminal that does not report its width, such as a serial line,
+// gets a bar of the width that it needs; mpb would draw nothing.
 func (p *Progress) draw() {
 	output := mpb.WithOutput(p.t.Stderr)
 	if f, ok := p.t.Stderr.(*os.File); ok {
@@ -152,7 +152,7 @@ func (p *Progress) draw() {
 		mpb.AppendDecorators(decor.Any(func(decor.Statistics) string { return " " + p.status() })))
 }
 
-// event tells how far the stage is.
+// event prints the stage's progress as an event.
 func (p *Progress) event() {
 	v, took := p.last, time.Since(p.start).Seconds()
 	e := Event{Event: "progress", Stage: p.name, Done: &v.Done, Frames: p.frames, Frame: new(int), Seconds: &took}
@@ -173,7 +173,7 @@ func (p *Progress) event() {
 	p.t.Event(e)
 }
 
-// Update is called after each slice.
+// Update receives the progress after each slice.
 func (p *Progress) Update(v vae.Progress) {
 	p.mu.Lock()
 	p.last, p.lastAt = v, time.Now()
@@ -181,7 +181,7 @@ func (p *Progress) Update(v vae.Progress) {
 	const often = 100 * time.Millisecond
 	switch {
 	case p.bar != nil:
-		p.bar.SetCurrent(int64(v.Done * (barUnits - 1))) // the end is Done's
+		p.bar.SetCurrent(int64(v.Done * (barUnits - 1))) // Done sets the last unit
 	case p.how == "plain":
 		p.line(v)
 	case p.how == "json" && (v.Done == 1 || time.Since(p.toldAt) >= often):
@@ -190,14 +190,14 @@ func (p *Progress) Update(v vae.Progress) {
 	}
 }
 
-// Loading is called as weights are uploaded.
+// Loading receives the progress of uploading weights.
 func (p *Progress) Loading(_, _ int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.worked = time.Now()
 }
 
-// Compiling is called as shaders are compiled.
+// Compiling receives the progress of compiling shaders.
 func (p *Progress) Compiling(done, all int) {
 	p.mu.Lock()
 	p.compiled, p.shaders, p.worked = done, all, time.Now()
@@ -216,8 +216,7 @@ func (p *Progress) Compiling(done, all int) {
 	}
 }
 
-// line prints at most one line each 10 % and, where that takes long, one every
-// 30 seconds.
+// line prints at most one line every 10 %, and one every 30 seconds if that takes longer.
 func (p *Progress) line(v vae.Progress) {
 	const often, seldom = 3 * time.Second, 30 * time.Second
 	since := time.Since(p.toldAt)
@@ -228,9 +227,9 @@ func (p *Progress) line(v vae.Progress) {
 	p.t.Note("%s %s", p.name, p.status())
 }
 
-// status is "43 %, tile 2/6, frame 5/17, 1.40 frames/s, 0:32 left"; before the pace is
-// known, "1 %, frame 0/17, about 0:42 expected". Exact tiles have "middle layers" before
-// or after them, which see the whole frame.
+// status returns "43 %, tile 2/6, frame 5/17, 1.40 frames/s, 0:32 left", or before the
+// speed is known "1 %, frame 0/17, about 0:42 expected". Exact tiles have "middle layers"
+// before or after them, which see the whole frame.
 func (p *Progress) status() string {
 	p.mu.Lock()
 	v, at := p.last, p.lastAt
@@ -271,15 +270,15 @@ func (p *Progress) status() string {
 	return s + fmt.Sprintf(", %s left", clock(max(0, p.remaining(v, took)-time.Since(at))))
 }
 
-// frame is the pixel frame that the current tile has come to: of the only tile by its
-// share of the work. Else a slice is given in frames of the network's input, of which the
-// first stands for one.
+// frame returns the pixel frame that the current tile has reached. A single tile's frame
+// follows from its share of the work. Otherwise a slice counts frames of the network's
+// input, of which the first stands for one pixel frame.
 func (p *Progress) frame(v vae.Progress) int {
 	switch {
 	case v.Tiles < 2 && !v.Middle && v.Done > 0:
 		return int(v.Done * float64(p.frames))
 	case v.Slice == v.Slices && v.Tile < v.Tiles, v.Frame == 0:
-		return 0 // the next tile begins
+		return 0 // the next tile starts
 	case v.Frames < 2:
 		return p.frames
 	}

@@ -25,8 +25,8 @@ func TestClock(t *testing.T) {
 	}
 }
 
-// A decode counts latent frames, an encode pixel frames: both are told as
-// frames of the clip.
+// A decode counts latent frames, an encode pixel frames: both are shown as frames of the
+// clip.
 func TestProgressFrames(t *testing.T) {
 	p := &Progress{frames: 17}
 	for _, c := range []struct {
@@ -45,7 +45,7 @@ func TestProgressFrames(t *testing.T) {
 	}
 }
 
-// The passes of exact tiles are told apart.
+// The status distinguishes the passes of exact tiles.
 func TestProgressStatus(t *testing.T) {
 	p := &Progress{frames: 17, worked: time.Now().Add(-3 * time.Second)}
 	for want, v := range map[string]vae.Progress{
@@ -59,7 +59,7 @@ func TestProgressStatus(t *testing.T) {
 	}
 }
 
-// Lines tell of shaders only where they take seconds.
+// Compiling is reported only if it takes seconds.
 func TestCompilingIsTold(t *testing.T) {
 	var out strings.Builder
 	a := &Terminal{Stderr: &out}
@@ -73,7 +73,7 @@ func TestCompilingIsTold(t *testing.T) {
 	assert.Equal(t, "preparing", p.status())
 }
 
-// Shaders that all come from the cache are loaded, not compiled.
+// Shaders that all come from the cache are reported as loaded, not compiled.
 func TestLoadingIsTold(t *testing.T) {
 	p := (&Terminal{Stderr: io.Discard}).Stage("decode", 5)
 	found, missed := 3, 1 // when the device was opened
@@ -88,8 +88,8 @@ func TestLoadingIsTold(t *testing.T) {
 	assert.Equal(t, "compiling shaders 3 of 120", p.status())
 }
 
-// Before 2 seconds and 3 % of the work its plan's estimate is told, not a rate; what came
-// before the work does not count.
+// Before 2 seconds and 3 % of the work, the status shows the plan's estimate, not a rate;
+// time before the work does not count.
 func TestPaceIsToldWhenKnown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var events strings.Builder

@@ -26,28 +26,28 @@ import (
 	"tessera/format/quote"
 )
 
-// Terminal is where a command prints, and how.
+// Terminal prints a command's results and messages.
 type Terminal struct {
 	Stdout   io.Writer
 	Stderr   io.Writer
 	JSON     bool
-	Lines    bool   // JSON is one line each
-	Verbose  bool   // errors with what they were told by, such as names of tensors
-	Quiet    bool   // nothing but results as JSON, warnings and errors
+	Lines    bool   // print JSON as one line each
+	Verbose  bool   // print the source of errors, such as names of tensors
+	Quiet    bool   // print only JSON results, warnings and errors
 	Progress string // auto, bar, plain, json or none; "" is auto
-	Streamed bool   // standard output has the command's output: Stdout is standard error
+	Streamed bool   // the command's output goes to standard output, so Stdout is standard error
 
-	Prefix string // stands before notes and warnings about one clip of many
+	Prefix string // precedes notes and warnings about one clip of many
 	Clip   string // that clip's name, for events
 
-	Warnings []string // so far
+	Warnings []string // printed so far
 
-	Args   []string          // of the command line, some of which are files
-	called map[string]string // what files are called that came from elsewhere or go there
+	Args   []string          // of the command line; some are files
+	called map[string]string // the user's names of temporary files
 }
 
-// ForClip is a terminal for one clip of a batch. It keeps its warnings apart and prints
-// no result.
+// ForClip returns a terminal for one clip of a batch. It keeps its warnings separately
+// and prints no result.
 func (t *Terminal) ForClip(name, prefix string) *Terminal {
 	return &Terminal{
 		Args:   t.Args,
@@ -56,7 +56,7 @@ func (t *Terminal) ForClip(name, prefix string) *Terminal {
 	}
 }
 
-// Call has a file called by another name in all that is said.
+// Call makes all messages call file by another name.
 func (t *Terminal) Call(file, name string) {
 	if t.called == nil {
 		t.called = map[string]string{}
@@ -64,7 +64,7 @@ func (t *Terminal) Call(file, name string) {
 	t.called[file] = name
 }
 
-// Spoken is text with files called as Call said.
+// Spoken replaces files in text by the names that Call set.
 func (t *Terminal) Spoken(text string) string {
 	for file, name := range t.called {
 		text = strings.ReplaceAll(text, file, name)
@@ -72,7 +72,7 @@ func (t *Terminal) Spoken(text string) string {
 	return text
 }
 
-// Plain is text as people read it: with files called as Call said, and without names of
+// Plain returns text for people: with the names that Call set, and without names of
 // packages.
 func (t *Terminal) Plain(text string) string {
 	return quote.Message(job.Plain(t.Spoken(text), t.Args...))
@@ -80,13 +80,13 @@ func (t *Terminal) Plain(text string) string {
 
 // Say prints a line of the result for people.
 func (t *Terminal) Say(format string, args ...any) {
-	events := t.Progress == "json" && t.Streamed // which alone go to standard error then
+	events := t.Progress == "json" && t.Streamed // then standard error has only events
 	if !t.Quiet && !t.JSON && !events {
 		fmt.Fprintln(t.Stdout, quote.Message(t.Spoken(fmt.Sprintf(format, args...))))
 	}
 }
 
-// Note prints a line on what is being done.
+// Note prints what is being done.
 func (t *Terminal) Note(format string, args ...any) {
 	text := t.Prefix + t.Plain(fmt.Sprintf(format, args...))
 	switch {
@@ -131,7 +131,7 @@ func (t *Terminal) Fail(err error, code int) {
 	}
 }
 
-// detail is a line with what an error was told by, with --verbose.
+// detail returns a line with the source of an error, with --verbose.
 func (t *Terminal) detail(err error) string {
 	if text := known.Detail(err); t.Verbose && text != "" {
 		return "\n" + text
@@ -139,7 +139,7 @@ func (t *Terminal) detail(err error) string {
 	return ""
 }
 
-// Outlet is standard output, and what became of it.
+// Outlet is standard output and remembers its first write error.
 type Outlet struct {
 	io.Writer
 	Err error

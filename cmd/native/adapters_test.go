@@ -11,8 +11,8 @@ import (
 	"tessera/cmd/native/flags"
 )
 
-// Several adapters share a job's tiles and make what one makes; an adapter that
-// is named twice is two devices.
+// Several adapters share a job's tiles and give one adapter's result; an adapter that is
+// named twice is two devices.
 func TestAdapters(t *testing.T) {
 	needDevice(t)
 	dir, clip := t.TempDir(), demoClip(t, 5, 96, 96)

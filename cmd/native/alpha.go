@@ -13,7 +13,7 @@ import (
 	"tessera/vae"
 )
 
-// checkAlpha refuses a checkpoint that can't decode the alpha of what another one decodes.
+// checkAlpha refuses a checkpoint that cannot decode the alpha of another one's frames.
 func (c *decodeCmd) checkAlpha(a *app, colours vae.Config) error {
 	alpha, err := a.machines.CheckFor(a.ctx, c.AlphaModel, c.Settings(c.Forcing), "decode")
 	if err != nil {
@@ -30,8 +30,8 @@ func (c *decodeCmd) checkAlpha(a *app, colours vae.Config) error {
 	return nil
 }
 
-// alphas are the alphas of decoded frames, in a temporary file: the mean of the three
-// channels that a second decoder makes.
+// alphas stores the alpha of decoded frames in a temporary file: the mean of the three
+// channels of a second decoder.
 type alphas struct {
 	file  *temporary.File
 	write int64
@@ -67,7 +67,7 @@ func (c *decodeCmd) decodeAlpha(a *app, d job.Decoding) (al *alphas, err error) 
 	return al, nil
 }
 
-// keep writes the alpha of the next frame.
+// keep stores the alpha of the next frame.
 func (al *alphas) keep(f vae.Frame) error {
 	al.row = al.row[:0]
 	for i := 0; i < len(f.Pixels); i += 3 {

@@ -17,7 +17,7 @@ import (
 	"tessera/tests/synthetic"
 )
 
-// layered is a small model of 4 channels.
+// layered returns a small model of 4 channels.
 func layered(t testing.TB) string {
 	return wan(t, "layered.safetensors", synthetic.WanConfig{Dim: 12, Latent: 4, Channels: 4, DType: safetensors.F32})
 }
@@ -35,7 +35,7 @@ func decodePNG(t *testing.T, path string) *image.NRGBA {
 	return n
 }
 
-// TestAlpha takes a picture with alpha through models of 4 channels.
+// TestAlpha encodes and decodes a picture with alpha with models of 4 channels.
 func TestAlpha(t *testing.T) {
 	t.Parallel()
 	needDevice(t)
@@ -89,7 +89,7 @@ func testAlpha(t *testing.T, model string) {
 	assert.Contains(t, o.stderr, "out.y4m: doesn't keep transparency: frames are blended with black")
 }
 
-// TestAlphaModel joins the colours of one checkpoint with the alpha of another.
+// TestAlphaModel combines the colours of one checkpoint with the alpha of another.
 func TestAlphaModel(t *testing.T) {
 	t.Parallel()
 	needDevice(t)
@@ -127,7 +127,7 @@ func TestAlphaModel(t *testing.T) {
 	assert.Contains(t, o.stderr, "--resume and --alpha-model: expected one of the two")
 }
 
-// TestImageBatch decodes a batch of latents, each an image.
+// TestImageBatch decodes a batch of latents that are images.
 func TestImageBatch(t *testing.T) {
 	t.Parallel()
 	needDevice(t)

@@ -30,7 +30,7 @@ type batchCmd struct {
 	batchFlags
 }
 
-// batchFlags are those that the clips of a batch have in common.
+// batchFlags are the flags of a batch that every clip uses.
 type batchFlags struct {
 	flags.Forcing
 	flags.Clobbering
@@ -48,7 +48,7 @@ type batchFlags struct {
 	flags.Tiles
 }
 
-// Validate refuses what no clip can have.
+// Validate refuses flags that no clip can have.
 func (f *batchFlags) Validate() error {
 	return cmp.Or(f.Sampling.Validate(), f.Tiles.Validate(), f.TrainerCache.Validate())
 }
@@ -63,7 +63,7 @@ func (batchCmd) Help() string {
     producer | tessera batch -m Wan2.1_VAE.pth --manifest -`
 }
 
-// Validate refuses what names no clips.
+// Validate refuses a command line that names no clips.
 func (c *batchCmd) Validate() error {
 	switch {
 	case len(c.Inputs) > 0 && c.Manifest != "":
@@ -87,7 +87,7 @@ func (c *batchCmd) Run(a *app, k *kong.Context) error {
 	}, os.Stdin)
 }
 
-// common are the flags of the command line that are not the batch's own.
+// common returns the command line's flags for clips, without the batch's flags.
 func common(k *kong.Context) (args []string) {
 	var own []string
 	for _, f := range k.Model.Flags {
@@ -105,7 +105,7 @@ func common(k *kong.Context) (args []string) {
 	return args
 }
 
-// clipCommands are the commands that a clip may be of.
+// clipCommands are the commands for clips.
 type clipCommands struct {
 	Decode    decodeCmd    `cmd:""`
 	Encode    encodeCmd    `cmd:""`
@@ -119,7 +119,7 @@ type clipCommand struct {
 	kept *machine.Kept
 }
 
-// parseClip makes the command of a command line.
+// parseClip parses a clip's command line.
 func parseClip(kept *machine.Kept, args []string) (*clipCommand, error) {
 	p := &clipCommand{clipCommands: new(clipCommands), kept: kept}
 	parser, err := kong.New(p.clipCommands, kong.Name("tessera"), kong.NoDefaultHelp(), kong.ExplicitGroups(flags.Groups), vars(), kong.KindMapper(reflect.String, kong.MapperFunc(verbatim)))
@@ -130,7 +130,7 @@ func parseClip(kept *machine.Kept, args []string) (*clipCommand, error) {
 	return p, err
 }
 
-// Run runs it.
+// Run runs the command and prints to t.
 func (p *clipCommand) Run(ctx context.Context, t *terminal.Terminal) (*report.Result, error) {
 	a := newApp(ctx, t)
 	a.machines.Kept = p.kept
@@ -138,7 +138,7 @@ func (p *clipCommand) Run(ctx context.Context, t *terminal.Terminal) (*report.Re
 	return a.made, err
 }
 
-// Sound is the file whose sound goes along, "" for none and the input's own.
+// Sound returns the file that the sound comes from, "" for none or the input itself.
 func (p *clipCommand) Sound() string {
 	switch p.Selected().Name {
 	case "decode":
@@ -149,7 +149,7 @@ func (p *clipCommand) Sound() string {
 	return ""
 }
 
-// Renames reports whether a trainer's cache names the output's file.
+// Renames reports whether a trainer's cache chooses the output file's name.
 func (p *clipCommand) Renames() bool {
 	return p.Selected().Name == "encode" && p.Encode.TrainerCache.Asked()
 }

@@ -19,7 +19,7 @@ import (
 	"tessera/app/job"
 )
 
-// batchAt starts a batch and waits until so many clips are done.
+// batchAt starts a batch and waits until the given number of clips is done.
 func batchAt(t *testing.T, clips int, env []string, args ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command(built.program, args...)
@@ -36,8 +36,8 @@ func batchAt(t *testing.T, clips int, env []string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// Killed in the middle, and then interrupted, a batch with --resume makes what is missing
-// and nothing again; what comes out is what single runs make, and nothing else is left.
+// A batch with --resume that was killed in the middle and then interrupted makes only
+// what is missing. Its outputs equal those of single runs, and no other files remain.
 func TestBatchKilled(t *testing.T) {
 	t.Parallel()
 	needDevice(t)
@@ -55,7 +55,7 @@ func TestBatchKilled(t *testing.T) {
 	stopped := batchAt(t, 3, env, args...)
 	require.NoError(t, stopped.Process.Signal(os.Interrupt))
 	stopped.Wait()
-	if code := stopped.ProcessState.ExitCode(); code != job.ExitDone { // it may have been quick
+	if code := stopped.ProcessState.ExitCode(); code != job.ExitDone { // it may have finished earlier
 		require.Equal(t, job.ExitInterrupted, code)
 	}
 	o := tesseraEnv(t, env, args...)
@@ -79,7 +79,7 @@ func TestBatchKilled(t *testing.T) {
 	isEmpty(t, temp)
 }
 
-// A clip that is interrupted says so, and the batch ends with 130.
+// An interrupted clip says so, and the batch exits with 130.
 func TestBatchInterrupted(t *testing.T) {
 	t.Parallel()
 	needDevice(t)

@@ -22,8 +22,8 @@ import (
 	"tessera/app/terminal"
 )
 
-// objects is a store of files by path, whose URLs are signed. It breaks off the first
-// answer of each file and refuses the first time that one is put.
+// objects is a store of files by path with signed URLs. It interrupts the first answer
+// for each file and refuses the first upload of each.
 type objects struct {
 	*httptest.Server
 	mu    sync.Mutex
@@ -66,15 +66,15 @@ func (s *objects) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// url is a file's, as it is signed.
+// url returns a file's signed URL.
 func (s *objects) url(path string) string {
 	return strings.Replace(s.URL, "http://", "http://user:secret@", 1) + path + "?signature=secret"
 }
 
-// Inputs and outputs may be URLs: what breaks off is gone on with by range, what a busy
-// server refuses is put again, the bytes are those of a single run, nobody is told a
-// secret and nothing is left behind. A record makes --resume skip such a clip by the
-// first byte of its input.
+// Inputs and outputs may be URLs. An interrupted download continues by range, an upload
+// that a busy server refused is repeated, and the bytes equal those of a single run. No
+// message contains a secret, and no temporary file remains. With a record, --resume skips
+// such a clip after the first byte of its input.
 func TestBatchURLs(t *testing.T) {
 	t.Parallel()
 	needDevice(t)
@@ -128,7 +128,7 @@ func TestBatchURLs(t *testing.T) {
 	assert.Equal(t, "GET bytes=0-0", s.asked["/in/a.safetensors"][2])
 	require.Len(t, s.asked["/in/a.safetensors"], 3)
 
-	// What is not there, or not to be had, is bad input.
+	// A missing or inaccessible URL is bad input.
 	unsigned := strings.ReplaceAll(line("a.safetensors", filepath.Join(dir, "x.npy")), "signature=secret", "signature=stale")
 	o, _ = run("--manifest", manifest(t, line("none.npy", filepath.Join(dir, "none.npy")), strings.Replace(unsigned, "{", `{"name": "unsigned", `, 1)))
 	assert.Equal(t, job.ExitInput, o.code)

@@ -25,7 +25,7 @@ import (
 	"tessera/vae"
 )
 
-// manyLatents are small latents of other values each, by names in a new folder.
+// manyLatents creates small latents with different values, by names in a new folder.
 func manyLatents(t *testing.T, names ...string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -39,7 +39,7 @@ func manyLatents(t *testing.T, names ...string) string {
 	return dir
 }
 
-// outcomes are the lines that a batch prints, by clip.
+// outcomes returns the lines that a batch prints, by clip.
 func outcomes(t *testing.T, stdout string) map[string]batch.Outcome {
 	t.Helper()
 	all := map[string]batch.Outcome{}
@@ -51,7 +51,7 @@ func outcomes(t *testing.T, stdout string) map[string]batch.Outcome {
 	return all
 }
 
-// statuses are what became of each clip.
+// statuses returns the outcome of each clip.
 func statuses(t *testing.T, stdout string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -61,7 +61,7 @@ func statuses(t *testing.T, stdout string) map[string]string {
 	return all
 }
 
-// manifest is a file of such lines.
+// manifest writes a manifest of these lines.
 func manifest(t *testing.T, lines ...string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "clips.jsonl")
@@ -69,8 +69,8 @@ func manifest(t *testing.T, lines ...string) string {
 	return path
 }
 
-// What a batch makes of clips, each with its own command, checkpoint and options, are
-// the bytes that commands of their own make.
+// A batch of clips, each with its own command, checkpoint and options, makes the bytes of
+// single commands.
 func TestBatchEqualsSingleRuns(t *testing.T) {
 	t.Parallel()
 	needDevice(t)
@@ -127,7 +127,7 @@ type clipLine struct {
 	Options map[string]any `json:"options,omitempty"`
 }
 
-// A clip has the flags of the command line, but for those that it has itself.
+// A clip has the flags of the command line, except those that it sets.
 func TestBatchOptions(t *testing.T) {
 	p, err := parseClip(nil, []string{"encode", "--tile=32", "--sample", "--memory", "2GiB", "--sample=false", "--tile=24", "--model=m.pth", "--output=-o.npy", "--", "-i.mp4"})
 	require.NoError(t, err)
@@ -138,7 +138,7 @@ func TestBatchOptions(t *testing.T) {
 	require.Equal(t, []string{"m.pth", "-o.npy", "-i.mp4"}, []string{c.Model, c.Output, c.Video})
 }
 
-// The machine of one clip is the next one's, as long as that asks for the same.
+// A clip reuses the previous one's machine if it needs the same one.
 func TestWarm(t *testing.T) {
 	needDevice(t)
 	said := &terminal.Terminal{Stderr: io.Discard}
@@ -165,14 +165,14 @@ func TestWarm(t *testing.T) {
 	require.Error(t, err)
 }
 
-// --resume skips a clip as long as its input, checkpoint and options are those that
-// made the output that is there, and makes it again where one is not.
+// --resume skips a clip only if its input, checkpoint and options are those that made the
+// existing output.
 func TestBatchResume(t *testing.T) {
 	t.Parallel()
 	needDevice(t)
 	in, out := manyLatents(t, "a", "b", "c"), t.TempDir()
 	path := func(name string) string { return filepath.Join(in, name+".safetensors") }
-	out = filepath.Join(out, "a", "folder") // which is made
+	out = filepath.Join(out, "a", "folder") // the batch creates the folder
 	args := []string{"batch", "-m", tiny, filepath.Join(in, "*.safetensors"), "-o", filepath.Join(out, "{name}.npy"), "--op=decode", "--resume", "-q"}
 	again := func(want string, args ...string) {
 		t.Helper()
@@ -187,7 +187,7 @@ func TestBatchResume(t *testing.T) {
 	again("skipped skipped skipped", args...)
 
 	later := time.Now().Add(time.Hour)
-	require.NoError(t, os.Chtimes(path("a"), later, later)) // the same contents
+	require.NoError(t, os.Chtimes(path("a"), later, later)) // with equal contents
 	data, err := os.ReadFile(path("b"))
 	require.NoError(t, err)
 	data[len(data)-1] ^= 1
@@ -201,10 +201,10 @@ func TestBatchResume(t *testing.T) {
 	again("done done done", args...)
 	again("skipped skipped skipped", args...)
 
-	// Records are no clips, where a pattern finds them.
+	// A pattern that matches records does not make them clips.
 	require.Len(t, outcomes(t, succeed(t, "batch", "-m", tiny, filepath.Join(out, "a*"), "-o", filepath.Join(t.TempDir(), "{name}.latent"), "--op=encode", "-q").stdout), 1)
 
-	// A record that is none is no reason to skip, and without --resume none is.
+	// An invalid record does not skip a clip, and without --resume no record does.
 	write(t, filepath.Join(out, "a.npy.done.json"), []byte("{"))
 	again("done skipped skipped", args...)
 	again("done done done", append(args[:len(args)-2:len(args)-2], "-q")...)
@@ -214,8 +214,8 @@ func TestBatchResume(t *testing.T) {
 	again("skipped skipped skipped", append(args, "--records", records)...)
 }
 
-// Clips that fail leave the others be; each has its own code, and the batch that of
-// the failure that another try may cure.
+// A failed clip does not stop the others; each has its exit code, and the batch has that
+// of the failure that another try may cure.
 func TestBatchGoesOn(t *testing.T) {
 	t.Parallel()
 	needDevice(t)
@@ -253,15 +253,15 @@ func TestBatchGoesOn(t *testing.T) {
 			}
 		}
 	}
-	// Without a device no clip is tried after the first, and what a scheduler reads is
-	// one line each.
+	// Without a device no clip runs after the first, and the output for schedulers is one
+	// line each.
 	o := tessera(t, "batch", "-m", tiny, filepath.Join(in, "*.safetensors"), "-o", filepath.Join(out, "{name}.png"), "--json", "--adapter=99")
 	assert.Equal(t, job.ExitDevice, o.code)
 	assert.Equal(t, 2, strings.Count(o.stdout, "\n"), o.stdout)
 	assert.Contains(t, o.stdout, `"exit_code":4`)
 }
 
-// What can't be is refused before the first clip, with the line.
+// Impossible clips are refused before the first one runs, with their line.
 func TestBatchRefuses(t *testing.T) {
 	in := manyLatents(t, "a", "b")
 	a, b := filepath.Join(in, "a.safetensors"), filepath.Join(in, "b.safetensors")
@@ -309,8 +309,8 @@ func TestBatchRefuses(t *testing.T) {
 	refuse(t, all)
 }
 
-// A stream's clips are done as they come, by a program that stays warm, and a line that
-// is none doesn't end it.
+// A stream's clips run as they arrive, in a program that keeps its machine, and an
+// invalid line does not end it.
 func TestBatchFollows(t *testing.T) {
 	needDevice(t)
 	in, out := manyLatents(t, "a", "b"), t.TempDir()

@@ -44,7 +44,7 @@ func (benchCmd) Help() string {
     tessera bench --seconds 300 --report my-card.md`
 }
 
-// Validate refuses times and reports that can't be.
+// Validate refuses invalid times and report names.
 func (c *benchCmd) Validate() error {
 	if !(c.Seconds >= 1) || c.Seconds > 1e5 {
 		return fmt.Errorf("--seconds=%v: expected 1 to 100000", c.Seconds)
@@ -111,7 +111,7 @@ func (c *benchCmd) Run(a *app) error {
 	return nil
 }
 
-// what is measured.
+// what returns the options of the measurement.
 func (c *benchCmd) what(info gpu.Info, t *tune.Tuner) (bench.Options, error) {
 	o := bench.Options{
 		Time: time.Duration(c.Seconds * float64(time.Second)), Precision: vae.Precision(c.Precision), Model: c.Model,
@@ -131,7 +131,7 @@ func (c *benchCmd) what(info gpu.Info, t *tune.Tuner) (bench.Options, error) {
 	return o, err
 }
 
-// kernelLines tell of the kernels on an adapter, a line each.
+// kernelLines describes the kernels on an adapter, one per line.
 func kernelLines(t *tune.Tuner, info gpu.Info) (lines []string, err error) {
 	all, err := t.Known(info)
 	for _, p := range all.Verifications {
@@ -143,7 +143,7 @@ func kernelLines(t *tune.Tuner, info gpu.Info) (lines []string, err error) {
 	return lines, err
 }
 
-// line is the command without names of folders.
+// line returns the command line without folders.
 func (c *benchCmd) line() string {
 	line := fmt.Sprintf("tessera bench %s --seconds=%v --backend=%s --precision=%s", c.Part, c.Seconds, c.Backend, c.Precision)
 	if c.Size != (flags.Pixels{}) {
@@ -173,14 +173,14 @@ func (c *benchCmd) line() string {
 	return line
 }
 
-// write writes the report, where one was asked for.
+// write writes the report if --report names a file.
 func (c *benchCmd) write(r *bench.Report) error {
 	if c.Report == "" {
 		return nil
 	}
 	text := []byte(r.Markdown())
 	if strings.EqualFold(filepath.Ext(c.Report), ".json") {
-		text, _ = json.MarshalIndent(r, "", "  ") // fails for no report
+		text, _ = json.MarshalIndent(r, "", "  ") // cannot fail for a report
 	}
 	return media.WriteFile(c.Report, text)
 }

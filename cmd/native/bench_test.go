@@ -13,8 +13,8 @@ import (
 	"tessera/app/bench"
 )
 
-// bench measures a checkpoint on clips of the size that was asked for, and
-// writes what it prints to a report that names no folder.
+// bench measures a checkpoint on clips of the requested size, and writes its output to a
+// report that names no folder.
 func TestBench(t *testing.T) {
 	t.Parallel()
 	needDevice(t)

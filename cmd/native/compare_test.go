@@ -27,12 +27,12 @@ func readPNG(t testing.TB, path string) image.Image {
 	return img
 }
 
-// at is channel c of a pixel of frame t of a video [3,T,H,W].
+// at returns channel c of a pixel of frame t of a video [3,T,H,W].
 func (v tensor) at(c, t, y, x int) float64 {
 	return float64(v.data[((c*v.shape[1]+t)*v.shape[2]+y)*v.shape[3]+x])
 }
 
-// pngError is how far the codes of a PNG are from frame i of v at most.
+// pngError returns the largest difference of a PNG's codes from frame i of v.
 func pngError(t testing.TB, path string, v tensor, i int) int {
 	t.Helper()
 	worst := 0
@@ -43,7 +43,7 @@ func pngError(t testing.TB, path string, v tensor, i int) int {
 	return worst
 }
 
-// psnr of v, clamped, against a folder of PNG, of a peak of 2.
+// psnr returns the PSNR of v, clamped, against a folder of PNG, for a peak of 2.
 func psnr(t testing.TB, folder string, v tensor) float64 {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(folder, "*.png"))

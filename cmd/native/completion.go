@@ -29,24 +29,23 @@ func (c *completionCmd) Run(t *terminal.Terminal, k *kong.Context) error {
 	return t.Text(write[c.Shell](commandsOf(k.Model.Node)))
 }
 
-// command is what scripts know of one.
+// command is a command as completion scripts need it.
 type command struct {
 	name, help string
 	flags      []option
-	words      []string // its argument may be; none where it is a file
+	words      []string // possible values of its argument; none if it is a file
 }
 
 // option is a flag.
 type option struct {
 	long, short string // with dashes; short may be empty
 	help        string
-	value       string   // what it is called, "" where there is none
-	words       []string // that the value may be
-	file        bool     // the value is one, or a folder
+	value       string   // the value's name, "" if the flag has none
+	words       []string // possible values
+	file        bool     // the value is a file or folder
 }
 
-// commandsOf are the commands below a node. The first is the program without
-// one.
+// commandsOf lists the commands below a node. The first is the program without a command.
 func commandsOf(top *kong.Node) []command {
 	all := []command{{flags: optionsOf(top)}}
 	for _, n := range top.Children {
@@ -77,7 +76,7 @@ func optionsOf(n *kong.Node) (all []option) {
 	return all
 }
 
-// wordsOf are the values of an enum that users write.
+// wordsOf returns the values of an enum, without the empty one.
 func wordsOf(enum string) (all []string) {
 	for _, w := range strings.Split(enum, ",") {
 		if w != "" && w != "default" {
@@ -87,7 +86,7 @@ func wordsOf(enum string) (all []string) {
 	return all
 }
 
-// names are the flags of a command.
+// names returns the names of a command's flags.
 func (c command) names() (all []string) {
 	for _, o := range c.flags {
 		all = append(all, o.long)
@@ -98,7 +97,7 @@ func (c command) names() (all []string) {
 	return all
 }
 
-// namesOf are those of commands.
+// namesOf returns the names of commands.
 func namesOf(all []command) (names []string) {
 	for _, c := range all[1:] {
 		names = append(names, c.name)
@@ -106,7 +105,8 @@ func namesOf(all []command) (names []string) {
 	return names
 }
 
-// bash completes files where nothing is offered, by -o default.
+// bash writes a script for bash, which completes files where it offers nothing else, by
+// -o default.
 func bash(all []command) string {
 	var b strings.Builder
 	b.WriteString(`# bash completion of tessera
@@ -157,7 +157,7 @@ complete -o default -F _tessera tessera
 	return b.String()
 }
 
-// zsh uses its own _arguments.
+// zsh writes a script for zsh, with its _arguments.
 func zsh(all []command) string {
 	var b strings.Builder
 	b.WriteString("#compdef tessera\n\n_tessera() {\n  local context state state_descr line\n  typeset -A opt_args\n  _arguments -C \\\n")
@@ -184,7 +184,7 @@ func zsh(all []command) string {
 	return b.String()
 }
 
-// zsh is a flag as _arguments takes it.
+// zsh returns a flag as an argument of _arguments.
 func (o option) zsh() string {
 	help := "[" + strings.NewReplacer("[", "(", "]", ")", `\`, "").Replace(o.help) + "]"
 	value := ""
@@ -207,10 +207,10 @@ func (o option) zsh() string {
 	return quoted("("+short+" "+o.long+")") + "{" + short + "," + long + "}" + quoted(help+value)
 }
 
-// quoted is s as one word of a shell.
+// quoted returns s as one word of a shell.
 func quoted(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
-// fish completes files by itself.
+// fish writes a script for fish, which completes files without being asked.
 func fish(all []command) string {
 	var b strings.Builder
 	b.WriteString("# fish completion of tessera\n")
@@ -246,7 +246,8 @@ func fish(all []command) string {
 	return b.String()
 }
 
-// powershell completes files where nothing is offered.
+// powershell writes a script for PowerShell, which completes files where it offers
+// nothing else.
 func powershell(all []command) string {
 	var b strings.Builder
 	list := func(words []string) string {

@@ -14,8 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// completed asks a shell what it offers for a line, with such a program that
-// prints one offer a line.
+// completed runs a shell's program that prints the offers for a line, one per line.
 func completed(t *testing.T, program, line string, args ...string) []string {
 	t.Helper()
 	cmd := exec.Command(args[0], append(args[1:], program, line)...)
@@ -27,7 +26,7 @@ func completed(t *testing.T, program, line string, args ...string) []string {
 	return strings.Split(strings.TrimSpace(out.String()), "\n")
 }
 
-// shell is one that is installed.
+// shell returns the path of an installed shell.
 func shell(t *testing.T, name string) string {
 	t.Helper()
 	path, err := exec.LookPath(name)
@@ -37,7 +36,7 @@ func shell(t *testing.T, name string) string {
 	return path
 }
 
-// script is the program's for a shell, as a file.
+// script writes the program's script for a shell to a file.
 func script(t *testing.T, name string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -45,7 +44,7 @@ func script(t *testing.T, name string) string {
 	return path
 }
 
-// offers are what a command line is completed to, whatever the shell.
+// offers are the expected completions of command lines in any shell.
 var offers = []struct {
 	line    string
 	with    []string
@@ -60,7 +59,7 @@ var offers = []struct {
 	{"tessera completion ", []string{"bash", "zsh"}, nil},
 }
 
-// Real bash, sourcing the script, offers commands, flags and their values.
+// Bash with the script offers commands, flags and their values.
 func TestCompletionOfBash(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("bash is not at home there")
@@ -90,7 +89,7 @@ printf '%s\n' "${COMPREPLY[@]}"`
 	assert.Equal(t, []string{""}, completed(t, program, "tessera decode -m ", path, "--norc", "-c", ask), "files are readline's")
 }
 
-// Real fish does; it tells help behind a tab.
+// Fish does so too; its help follows a tab.
 func TestCompletionOfFish(t *testing.T) {
 	path := shell(t, "fish")
 	t.Setenv("HOME", t.TempDir())
@@ -105,7 +104,7 @@ func TestCompletionOfFish(t *testing.T) {
 	assert.Contains(t, completed(t, program, "tessera decode -m my", path, "--no-config", "-c", `source $argv[1]; complete -C $argv[2]`), "my clip.mp4")
 }
 
-// Real zsh takes the script, and completes on a terminal of its own.
+// Zsh accepts the script, and completes in a terminal.
 func TestCompletionOfZsh(t *testing.T) {
 	path := shell(t, "zsh")
 	program := script(t, "zsh")
@@ -136,7 +135,7 @@ zpty -d z`
 	}
 }
 
-// PowerShell's is text that names everything, and runs where it is installed.
+// PowerShell's script names everything, and runs if PowerShell is installed.
 func TestCompletionOfPowerShell(t *testing.T) {
 	program := script(t, "powershell")
 	b, err := os.ReadFile(program)
@@ -152,7 +151,7 @@ func TestCompletionOfPowerShell(t *testing.T) {
 	}
 }
 
-// The manual page has every command and flag, and groff nothing to say of it.
+// The manual page has every command and flag, and groff reports nothing.
 func TestManual(t *testing.T) {
 	page := succeed(t, "man").stdout
 	for _, c := range commands() {

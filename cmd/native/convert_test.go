@@ -13,8 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A clip of an odd size and count comes back at its size and count, whatever
-// the formats, and the metadata says how.
+// A clip of odd size and length keeps both, in all formats, because of the metadata.
 func TestOddSizes(t *testing.T) {
 	t.Parallel()
 	needDevice(t)
@@ -41,7 +40,7 @@ func TestOddSizes(t *testing.T) {
 	x, _ := readTensor(t, video)
 	assert.Equal(t, []int{3, 7, 50, 38}, x.shape)
 
-	// The 8-bit frames of the device are the floats, clamped and rounded.
+	// The device's 8-bit frames equal the floats, clamped and rounded.
 	folder := filepath.Join(dir, "frames")
 	succeed(t, "decode", "-m", tiny, latent, "-o", folder)
 	files, _ := filepath.Glob(filepath.Join(folder, "frame_*.png"))
@@ -49,7 +48,7 @@ func TestOddSizes(t *testing.T) {
 	for i, f := range files {
 		assert.LessOrEqual(t, pngError(t, f, x, i), 1, "frame %d: a code of the PNG from the floats", i)
 	}
-	// And a roundtrip in one go gives the same.
+	// A roundtrip gives the same result in one run.
 	again := filepath.Join(dir, "again.npy")
 	r := succeedJSON(t, "roundtrip", "-m", tiny, clip, "-o", again)
 	assert.Equal(t, x.data, readNPY(t, again), "roundtrip differs from encode and decode")
@@ -141,7 +140,7 @@ func TestNumbers(t *testing.T) {
 	assert.Contains(t, o.stderr, "--scale none")
 }
 
-// Without --tile a smaller tile is taken where 512 does not fit, and said so.
+// Without --tile a smaller tile is used if 512 does not fit, with a note.
 func TestShrink(t *testing.T) {
 	t.Parallel()
 	needDevice(t)
@@ -159,7 +158,7 @@ func TestShrink(t *testing.T) {
 	assert.False(t, auto.Decode.Shrunk)
 }
 
-// Metadata that can't be of the latent is ignored, with a warning.
+// Metadata that cannot belong to the latent is ignored, with a warning.
 func TestForeignMetadata(t *testing.T) {
 	needDevice(t)
 	dir := t.TempDir()
@@ -173,7 +172,7 @@ func TestForeignMetadata(t *testing.T) {
 	assert.Len(t, r.Warnings, 2)
 }
 
-// --quiet prints nothing, and the summary says what the issue asks for.
+// --quiet prints nothing, and the summary has the promised values.
 func TestSummary(t *testing.T) {
 	needDevice(t)
 	dir, latent := t.TempDir(), latentFile(t, 16, 1, 2, 2)
@@ -187,7 +186,7 @@ func TestSummary(t *testing.T) {
 	assert.NoError(t, err)
 }
 
-// A clip smaller than the overlap is one tile, also where the largest is sought.
+// A clip smaller than the overlap is one tile, also with --tile auto.
 func TestAutoOnSmallClip(t *testing.T) {
 	needDevice(t)
 	out := filepath.Join(t.TempDir(), "out.png")

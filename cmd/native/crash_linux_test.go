@@ -14,8 +14,7 @@ import (
 	"tessera/tests/testenv"
 )
 
-// brokenDriver is a Vulkan driver that does its worst as soon as it is asked
-// what it is.
+// brokenDriver is a Vulkan driver that misbehaves as soon as it is loaded.
 const brokenDriver = `
 #include <pthread.h>
 #include <stdio.h>
@@ -33,7 +32,7 @@ int vk_icdNegotiateLoaderICDInterfaceVersion(unsigned *version) { worst(); retur
 void *vk_icdGetInstanceProcAddr(void *instance, const char *name) { worst(); return 0; }
 `
 
-// driverFile builds a broken driver and returns its manifest.
+// driverFile builds a broken driver and returns its manifest's path.
 func driverFile(t *testing.T, worst string) string {
 	t.Helper()
 	cc, err := exec.LookPath("cc")
@@ -50,14 +49,14 @@ func driverFile(t *testing.T, worst string) string {
 	return manifest
 }
 
-// A driver that ends the program while it is loaded does not do so without a
-// word: all that was printed is there, and what the program was doing.
+// If a driver ends the program while it is loaded, everything that was printed appears,
+// and so does what the program was doing.
 func TestDriverEndsTheProgram(t *testing.T) {
 	require.Equal(t, 0, tessera(t, "devices").code, "there is no working device to begin with")
 	for name, c := range map[string]struct {
 		worst string
 		words []string
-		code  int // -1 by a signal
+		code  int // -1: by a signal
 	}{
 		"fault":               {`fault(0);`, []string{"SIGSEGV"}, 2},
 		"fault of a thread":   {`pthread_t t; pthread_create(&t, 0, fault, 0); pthread_join(t, 0);`, nil, -1},
@@ -81,8 +80,8 @@ func TestDriverEndsTheProgram(t *testing.T) {
 	}
 }
 
-// What a driver prints that works is passed on, whole and in order, without
-// Dawn's chatter and with no claim that anything ended.
+// A working driver's output is passed on, whole and in order, without Dawn's messages and
+// without a report of an end.
 func TestDriverPrints(t *testing.T) {
 	manifest := driverFile(t, `
 	for (int i = 0; i < 20000; i++) fprintf(stderr, "driver: line %d\n", i);
@@ -100,8 +99,8 @@ func TestDriverPrints(t *testing.T) {
 	require.Empty(t, o.stderr, "of a driver that works")
 }
 
-// A process that a driver leaves behind with standard error does not keep the
-// program waiting for long.
+// A process that a driver leaves behind with standard error does not delay the program
+// for long.
 func TestDriverLeavesAProcess(t *testing.T) {
 	manifest := driverFile(t, `if (fork() == 0) { close(1); sleep(20); fputs("too late\n", stderr); _exit(0); }`)
 	cmd := exec.Command("timeout", "15", built.program, "devices")

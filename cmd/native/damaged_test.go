@@ -12,7 +12,7 @@ import (
 	"tessera/app/job"
 )
 
-// ffmpegClip is a video of 32 x 32 pixels, as ffmpeg makes it with args.
+// ffmpegClip returns a video of 32 x 32 pixels that ffmpeg makes with args.
 func ffmpegClip(t *testing.T, name, source string, args ...string) string {
 	t.Helper()
 	if !haveFFmpeg() {
@@ -25,7 +25,7 @@ func ffmpegClip(t *testing.T, name, source string, args ...string) string {
 	return path
 }
 
-// A video that is cut short ends the job with its reason, unless it is accepted.
+// A truncated video ends the job with the reason, unless damage is accepted.
 func TestDamagedVideo(t *testing.T) {
 	t.Parallel()
 	whole := ffmpegClip(t, "whole.mkv", "testsrc2=s=32x32:r=25:d=1", "-c:v", "mpeg4", "-g", "1")
@@ -50,7 +50,7 @@ func TestDamagedVideo(t *testing.T) {
 	assert.Less(t, r.Frames, 25)
 }
 
-// info of a video decodes nothing: there is no room for frames.
+// info of a video decodes no frames: the disk has no room for them.
 func TestInfoOfVideo(t *testing.T) {
 	none := []string{"TMPDIR=" + filepath.Join(t.TempDir(), "none")}
 	path := ffmpegClip(t, "x.mkv", "testsrc2=s=32x48:r=25:d=1", "-c:v", "ffv1", "-pix_fmt", "bgr0")

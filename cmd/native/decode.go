@@ -154,10 +154,10 @@ func (c *decodeCmd) Run(a *app) error {
 		a.machines.Choose = u.Choose
 		defer u.Leave()
 		if chunk, found := u.Chunk(); found && c.Chunk == 0 {
-			d.Options.Chunk = chunk // also where another would have room now
+			d.Options.Chunk = chunk // even if another chunk would fit now
 		}
 	}
-	if err := w.next(); err != nil { // which a bad name shows at, before the work
+	if err := w.next(); err != nil { // a bad name fails here, before the work
 		return err
 	}
 	var alpha *alphas
@@ -228,7 +228,7 @@ func (c *decodeCmd) choices() job.Choices {
 	return w
 }
 
-// resumed is the folder of --resume.
+// resumed returns the folder of --resume.
 func (c *decodeCmd) resumed(a *app, clips files.Outputs, w *clipWriter) (*resume.Folder, error) {
 	switch {
 	case c.Output == files.Stream:
@@ -241,8 +241,8 @@ func (c *decodeCmd) resumed(a *app, clips files.Outputs, w *clipWriter) (*resume
 	return resume.Find(a.Terminal, c.Output, w)
 }
 
-// clips are the outputs of a batch: out_000.mp4, out_001.mp4 and so on, or
-// folders; of one clip it is the name itself.
+// clips returns the outputs of a batch: out_000.mp4, out_001.mp4 and so on, or folders.
+// One clip has the given name.
 func (c *decodeCmd) clips(n int) files.Outputs {
 	if n == 1 {
 		return files.Outputs{files.Named("--output="+c.Output, c.Output)}
@@ -262,11 +262,11 @@ func (c *decodeCmd) clips(n int) files.Outputs {
 	return all
 }
 
-// onceOfClips says of the first clip of a batch what is true of each.
+// onceOfClips prints messages that hold for every clip of a batch once.
 type onceOfClips struct {
 	*app
 	clips files.Outputs
-	said  map[string]bool // but for their names
+	said  map[string]bool // messages, without clips' names
 }
 
 func (o *onceOfClips) warn(path string) func(text string) {
@@ -282,18 +282,18 @@ func (o *onceOfClips) warn(path string) func(text string) {
 	}
 }
 
-// clipWriter writes each clip to an output of its own.
+// clipWriter writes each clip to a separate output.
 type clipWriter struct {
 	*app
 	flags.Clobbering
 	outputs files.Outputs
 	create  func(path string) (*media.Sink, error)
 
-	at   int // of outputs, that sink writes to
+	at   int // index of the output that sink writes
 	sink *media.Sink
 }
 
-// next begins the output that is at.
+// next starts the output at index at.
 func (w *clipWriter) next() (err error) {
 	w.sink, err = w.create(w.outputs[w.at].Path)
 	return err
@@ -306,7 +306,7 @@ func (w *clipWriter) Take(f vae.Frame) error {
 	return w.sink.WriteFrame(f.Pixels)
 }
 
-// End completes an output and begins the next.
+// End completes an output and starts the next.
 func (w *clipWriter) End() error {
 	if err := w.Vacant(w.outputs[w.at : w.at+1]); err != nil {
 		return err
@@ -323,14 +323,14 @@ func (w *clipWriter) End() error {
 // NeedsFloat reports whether the output takes floats rather than 8 bits.
 func (w *clipWriter) NeedsFloat() bool { return w.sink.NeedsFloat() }
 
-// abort leaves nothing of the output that is not complete.
+// abort removes the incomplete output.
 func (w *clipWriter) abort() {
 	if w.sink != nil {
 		w.sink.Abort()
 	}
 }
 
-// tell prints what was found out about a latent.
+// tell prints notes, guesses and warnings about a latent.
 func (a *app) tell(d job.Decoding) {
 	for _, text := range append(d.Guesses, d.Notes...) {
 		a.Note("%s", text)

@@ -17,7 +17,7 @@ import (
 	"tessera/app/job"
 )
 
-// samples16 are the 16-bit colours of a PNG or TIFF, row by row.
+// samples16 returns the 16-bit colours of a PNG or TIFF, row by row.
 func samples16(t *testing.T, path string) []uint16 {
 	t.Helper()
 	f, err := os.Open(path)
@@ -39,9 +39,8 @@ func samples16(t *testing.T, path string) []uint16 {
 	return all
 }
 
-// TestDeepFrames: --pix-fmt of 16 bits writes the floats that .npy gets, rounded once, by
-// a command, by a batch and after --resume; what a picture can't have is refused before
-// the work.
+// TestDeepFrames: --pix-fmt of 16 bits writes .npy's floats rounded once, by a command,
+// by a batch and after --resume; impossible formats are refused before the work.
 func TestDeepFrames(t *testing.T) {
 	t.Parallel()
 	needDevice(t)
@@ -76,9 +75,9 @@ func TestDeepFrames(t *testing.T) {
 	})
 }
 
-// TestLightThereAndBack: a decode to OpenEXR is the light of one to floats, and what is
-// encoded of it, as a file, from standard input or as the picture of a folder, is what a
-// file of the floats gives.
+// TestLightThereAndBack: a decode to OpenEXR is the light of a decode to floats. Encoding
+// it, as a file, from standard input or as a picture in a folder, equals encoding the
+// floats.
 func TestLightThereAndBack(t *testing.T) {
 	t.Parallel()
 	needDevice(t)
@@ -110,7 +109,7 @@ func TestLightThereAndBack(t *testing.T) {
 		}
 	}
 
-	for i, v := range x.data { // as the file of light has it
+	for i, v := range x.data { // with the file's light
 		x.data[i] = max(-1, min(1, v))
 	}
 	clamped := writeTensors(t, in("clamped.safetensors"), nil, tensor{"frames", x.shape, x.data})

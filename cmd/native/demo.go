@@ -131,7 +131,7 @@ func (c *demoCmd) choices() job.Choices {
 	return w
 }
 
-// outputs are what the demo may write into its folder.
+// outputs returns what the demo may write into its folder.
 func (c *demoCmd) outputs() (out files.Outputs) {
 	for _, name := range []string{"decoded", "decoded.mp4", "latent.safetensors", "sheet.png"} {
 		path := filepath.Join(c.Output, name)
@@ -140,7 +140,7 @@ func (c *demoCmd) outputs() (out files.Outputs) {
 	return out
 }
 
-// write completes the videos, and makes files of the latent and the sheet.
+// write completes the videos and writes the latent and the sheet.
 func (t *trip) write(latentFile, sheet string) (err error) {
 	for _, s := range t.sinks {
 		err = errors.Join(err, s.Close())
@@ -148,7 +148,7 @@ func (t *trip) write(latentFile, sheet string) (err error) {
 	return errors.Join(err, media.WriteLatent(latentFile, t.latent), t.sheet.WritePNG(sheet))
 }
 
-// with names the model for people.
+// with names the model in messages.
 func (c *demoCmd) with(config vae.Config) string {
 	if c.Model == "" {
 		return "the " + assets.Note
@@ -156,8 +156,8 @@ func (c *demoCmd) with(config vae.Config) string {
 	return config.Model + ", " + filepath.Base(c.Model)
 }
 
-// makeFolder makes a folder, and a function that removes it if it is still
-// empty; one that was there before stays.
+// makeFolder creates a folder. remove deletes it if it is still empty and did not exist
+// before.
 func makeFolder(path string) (remove func(), err error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return func() {}, nil
@@ -168,7 +168,7 @@ func makeFolder(path string) (remove func(), err error) {
 	return func() { os.Remove(path) }, nil
 }
 
-// create begins the videos that the demo writes. An mp4 has no transparency.
+// create starts the demo's videos. An mp4 has no transparency.
 func (c *demoCmd) create(a *app, f media.Format) (sinks []*media.Sink, outputs []string, err error) {
 	outputs = []string{filepath.Join(c.Output, "decoded")}
 	if media.HaveFFmpeg() && f.Channels == 3 {

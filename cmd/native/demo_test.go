@@ -13,8 +13,8 @@ import (
 	"tessera/tests/testenv"
 )
 
-// The demo prints the quality that the model's README promises, and leaves all
-// that it lists.
+// The demo prints the quality that the model's README states, and writes all files that
+// it lists.
 func TestDemo(t *testing.T) {
 	testenv.Long(t)
 	needDevice(t)
@@ -43,8 +43,7 @@ func TestDemo(t *testing.T) {
 	assert.Len(t, z.data, 16*5*32*32, "latent %v", z.shape)
 }
 
-// The demo runs its clip through any checkpoint. That of pictures with alpha
-// has no mp4.
+// The demo runs its clip with any checkpoint. With alpha there is no mp4.
 func TestDemoModel(t *testing.T) {
 	testenv.Long(t)
 	needDevice(t)
@@ -88,7 +87,7 @@ func TestInfoWan(t *testing.T) {
 		assert.Positive(t, m.Needs[2].Exact, c.name)
 		assert.Positive(t, m.Needs[2].GFLOPs, c.name)
 	}
-	// A .pth that is none is told as such, not as a video.
+	// An invalid .pth is reported as such, not as a video.
 	bad := filepath.Join(t.TempDir(), "bad.pth")
 	write(t, bad, []byte("PK\x03\x04 and nothing of a zip"))
 	o := tessera(t, "info", bad)
@@ -115,7 +114,7 @@ func TestInfo(t *testing.T) {
 	for _, word := range []string{"SeedVR2 VAE (seedvr2)", "scaling 0.9152, shift 0", "in tiles of 512", "24, 32, 48, 48", "2,550,187 in 250 tensors", "250 F16", "16 channels", "512x512", "1280x720", "1920x1080", "time a frame", "GiB"} {
 		assert.Contains(t, o.stdout, word)
 	}
-	// Without a device it still tells.
+	// Without a device info still prints a description.
 	o = tesseraEnv(t, []string{"TESSERA_DAWN=/nonexistent"}, "info", tiny)
 	assert.Zero(t, o.code)
 	assert.Contains(t, o.stderr, "default limits")

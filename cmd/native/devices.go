@@ -27,7 +27,7 @@ func (devicesCmd) Help() string {
     tessera devices`
 }
 
-// device is an adapter as JSON tells it.
+// device is an adapter in JSON.
 type device struct {
 	report.Adapter
 	Driver      string `json:"driver"`
@@ -49,7 +49,7 @@ type device struct {
 	Limits     limits `json:"limits"`
 }
 
-// matrix is gpu.Matrix as JSON tells it.
+// matrix is gpu.Matrix in JSON.
 type matrix struct {
 	M   int    `json:"m"`
 	N   int    `json:"n"`
@@ -58,7 +58,7 @@ type matrix struct {
 	Out string `json:"out"`
 }
 
-// limits are gpu.Limits as JSON tells them.
+// limits are gpu.Limits in JSON.
 type limits struct {
 	MaxBuffer          int64  `json:"max_buffer"`
 	MaxBinding         int64  `json:"max_binding"`
@@ -106,8 +106,7 @@ func (c *devicesCmd) Run(t *terminal.Terminal) error {
 	return openErr
 }
 
-// tried is what is known of an adapter after it was opened, where that is more
-// than before.
+// tried adds what opening an adapter reveals.
 func tried(o gpu.Options, i gpu.Info) gpu.Info {
 	if !i.UnprovenF16 {
 		return i
@@ -134,8 +133,8 @@ func newDevice(i gpu.Info) device {
 	return d
 }
 
-// best is the index of the adapter that is taken by default, which is the first
-// that opens, and why others were not; -1 where none does.
+// best returns the index of the default adapter, the first that opens, and why earlier
+// ones did not; -1 if none opens.
 func best(o gpu.Options) (index int, passed []string, err error) {
 	dev, err := machine.OpenDevice(o)
 	if err != nil {
@@ -182,7 +181,7 @@ func (d device) print(t *terminal.Terminal) {
 	t.Say("     workgroups of %d, %s, %d along an axis", l.MaxInvocations, engine.Bytes(int64(l.MaxWorkgroupMemory)), l.MaxGroups)
 }
 
-// printKernels says what is known of the kernels on an adapter.
+// printKernels prints what was measured of the kernels on an adapter.
 func printKernels(t *terminal.Terminal, known tune.Record) {
 	if len(known.Verifications)+len(known.Trials) == 0 {
 		t.Say("     kernels not tried yet")
@@ -195,7 +194,7 @@ func printKernels(t *terminal.Terminal, known tune.Record) {
 	}
 }
 
-// sizes lists matrices as "f16 to f32 16x16x16, 16x8x16; f16 to f16 16x16x16".
+// sizes formats matrices as "f16 to f32 16x16x16, 16x8x16; f16 to f16 16x16x16".
 func sizes(all []matrix) string {
 	var kinds []string
 	of := map[string][]string{}

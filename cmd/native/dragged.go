@@ -18,12 +18,11 @@ import (
 	"tessera/vae"
 )
 
-// Files alone on the command line are ones that were dragged onto the program: a
-// checkpoint is told of, a latent is decoded beside itself. A checkpoint dragged
-// together with a latent is remembered for latents that come alone; nothing else
-// keeps a path.
+// Arguments that are only files were dragged onto the program. It describes a checkpoint,
+// and decodes a latent to a video beside it. If a checkpoint comes with a latent, the
+// program remembers it for latents that come alone; nothing else stores a path.
 
-// dropped makes a command of such arguments and returns others as they are.
+// dropped turns such arguments into a command, and returns others unchanged.
 func (a *app) dropped(args []string) ([]string, error) {
 	if len(args) != 1 && len(args) != 2 || slices.ContainsFunc(args, func(s string) bool { return !droppable(s) }) {
 		return args, nil
@@ -57,15 +56,14 @@ func (a *app) dropped(args []string) ([]string, error) {
 	return []string{"decode", "-m", model, latents[0], "-o", beside(latents[0])}, nil
 }
 
-// droppable is what has the name of a checkpoint or latent.
+// droppable reports whether an argument is named like a checkpoint or latent.
 func droppable(arg string) bool {
 	name := strings.TrimSuffix(strings.ToLower(arg), ".index.json")
 	return !strings.HasPrefix(arg, "-") && slices.Contains([]string{".safetensors", ".latent", ".npy", ".npz", ".pth", ".pt"}, filepath.Ext(name))
 }
 
-// lastModel is the checkpoint that came with a latent, else the one that is
-// remembered, else the environment's, else what the user says, who then is at a
-// window of the program's own.
+// lastModel returns the checkpoint that came with a latent, else the remembered one, else
+// the environment's, else what the user types, for whom the program then has a window.
 func (a *app) lastModel(given []string) (string, error) {
 	if len(given) > 0 {
 		return given[0], nil
@@ -84,8 +82,8 @@ func (a *app) lastModel(given []string) (string, error) {
 	return "", usage(errors.New("no checkpoint is known: drag one together with the latent, or name it: tessera decode -m MODEL LATENT -o OUT"))
 }
 
-// ask asks for a checkpoint. A file dragged into a window becomes its path, in
-// quotes where it has spaces.
+// ask asks for a checkpoint. A file dragged into a terminal becomes its path, in quotes
+// if it has spaces.
 func (a *app) ask(in io.Reader) (string, error) {
 	fmt.Fprint(a.Stderr, "Drag the checkpoint into this window and press Enter: ")
 	line, err := bufio.NewReader(in).ReadString('\n')
@@ -95,9 +93,8 @@ func (a *app) ask(in io.Reader) (string, error) {
 	return "", usage(errors.Join(errors.New("no checkpoint named"), err))
 }
 
-// beside is a fresh name for the video of a latent, in the latent's folder. A
-// folder of frames has no dot in its name, as formats are told by what follows
-// one.
+// beside returns an unused name for a latent's video, in the latent's folder. A folder of
+// frames gets no dot in its name, because the text after a dot is a format.
 func beside(latent string) string {
 	dir, base := filepath.Split(latent)
 	stem, ext := strings.TrimSuffix(base, filepath.Ext(base)), ".mp4"

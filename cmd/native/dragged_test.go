@@ -15,8 +15,8 @@ import (
 	"tessera/app/terminal"
 )
 
-// A checkpoint's path is kept when it is dragged onto the program together with
-// a latent, and by nothing else.
+// The path of a checkpoint is stored only if the checkpoint is dragged onto the program
+// together with a latent.
 func TestPathIsKeptOfDraggedLatents(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "darwin" {
@@ -61,7 +61,7 @@ func TestPathIsKeptOfDraggedLatents(t *testing.T) {
 	assert.Contains(t, strings.Join(strings.Fields(succeed(t, "--help").stdout), " "), "Only this remembers a checkpoint's path, in tessera/last-model.txt")
 }
 
-// In a window of its own the program asks for what is missing.
+// In its own window the program asks for a missing checkpoint.
 func TestAskForCheckpoint(t *testing.T) {
 	a := &app{Terminal: &terminal.Terminal{Stderr: &bytes.Buffer{}}}
 	for line, want := range map[string]string{"m.pth\n": "m.pth", "\"C:\\my models\\m.pth\"\r\n": `C:\my models\m.pth`, " m.pth": "m.pth"} {
@@ -73,7 +73,7 @@ func TestAskForCheckpoint(t *testing.T) {
 	assert.Equal(t, job.ExitUsage, exitCode(t.Context(), err))
 }
 
-// TESSERA_MODEL is the checkpoint where none is named.
+// TESSERA_MODEL is the default checkpoint.
 func TestModelOfEnvironment(t *testing.T) {
 	info := func(env string, args ...string) outcome {
 		return tesseraEnv(t, []string{"TESSERA_MODEL=" + env}, append([]string{"decode", latentFile(t, 16, 1, 2, 2), "-o", "no/such/folder/out.npy"}, args...)...)

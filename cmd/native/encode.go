@@ -44,7 +44,8 @@ func (encodeCmd) Help() string {
     ffmpeg -i in.mov -f yuv4mpegpipe - | tessera encode -m Wan2.1_VAE.pth - -o latent.safetensors`
 }
 
-// Validate refuses a scale for moments, which have none, and what its flags do.
+// Validate refuses a scale for moments, which have none, and what the embedded flags
+// refuse.
 func (c *encodeCmd) Validate() error {
 	if c.Moments && c.Scaling.Choice() == latent.ScalePipeline {
 		return errors.New("--moments with --scale=pipeline: moments are the model's own numbers, expected --scale=none or no --scale")
@@ -154,7 +155,7 @@ func (a *app) writeLatent(path string, z latent.Latent) error {
 	return media.WriteLatent(path, z)
 }
 
-// formatOf is what a clip's file tells.
+// formatOf returns the format of a clip's file.
 func formatOf(c media.Clip) media.Format {
 	h, w := c.Size()
 	return media.Format{Frames: c.Frames(), Height: h, Width: w, Channels: c.Channels(), FPS: c.FPS(), Aspect: media.AspectOf(c)}

@@ -16,8 +16,8 @@ import (
 	"tessera/app/job"
 )
 
-// What another try would meet again ends with 2 or 3, as a command of its own and as a
-// clip of a batch; what may be otherwise then with 1. Either is docs/guides/many-clips.md's.
+// Errors that another try would meet again exit with 2 or 3, as a single command and as a
+// clip of a batch; others exit with 1. docs/guides/many-clips.md lists both.
 func TestExitCodes(t *testing.T) {
 	dir := workplace(t)
 	for name, data := range map[string]string{"file": "", "there.npy": "", "full/precious.txt": "", "cut.safetensors": "\x40\x00\x00\x00\x00\x00\x00\x00{", "folder.npy/x": ""} {
@@ -33,14 +33,14 @@ func TestExitCodes(t *testing.T) {
 	defer refusing.Close()
 	before := tree(t, dir)
 	for _, c := range []struct {
-		command string // with URL for the server's
-		single  int    // -1: only a batch's
-		batch   int    // -1: only a command's of its own
+		command string // with URL for the server's address
+		single  int    // -1: only in a batch
+		batch   int    // -1: only as a single command
 	}{
 		{"decode -m m.safetensors z.safetensors -o x.xyz", job.ExitUsage, job.ExitUsage},
 		{"encode -m m.safetensors frames -o x.png", job.ExitUsage, job.ExitUsage},
 		{"roundtrip -m m.safetensors frames -o x.xyz", job.ExitUsage, job.ExitUsage},
-		{"decode -m m.safetensors z.safetensors -o none/x.npy", job.ExitUsage, -1}, // which a batch makes
+		{"decode -m m.safetensors z.safetensors -o none/x.npy", job.ExitUsage, -1}, // a batch creates the folder
 		{"encode -m m.safetensors frames -o none/x.npy", job.ExitUsage, -1},
 		{"roundtrip -m m.safetensors frames -o none/x.npy", job.ExitUsage, -1},
 		{"decode -m m.safetensors z.safetensors -o none/frames", job.ExitUsage, -1},
@@ -91,7 +91,7 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-// A folder that takes no files stays so, a disk that is full need not.
+// A folder without write permission is permanent, a full disk is not.
 func TestExitCodesOfDisks(t *testing.T) {
 	needDevice(t)
 	dir := workplace(t)
@@ -102,7 +102,7 @@ func TestExitCodesOfDisks(t *testing.T) {
 			if runtime.GOOS == "windows" || folder == "small" || os.Geteuid() == 0 {
 				t.Skipf("a file system can't be mounted: %s", out)
 			}
-			continue // permissions do
+			continue // permissions do not apply
 		}
 		defer func() {
 			out, err := exec.Command("umount", filepath.Join(dir, folder)).CombinedOutput()

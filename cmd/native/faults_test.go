@@ -47,7 +47,7 @@ func readVideo(path string) error {
 	defer clip.Close()
 	h, w := clip.Size()
 	if h*w > 1<<20 {
-		return nil // allowed, and too large for a test to read
+		return nil // allowed, but too large for a test to read
 	}
 	frame := make([]float32, 3*h*w)
 	for t := range min(clip.Frames(), 4) {
@@ -58,8 +58,8 @@ func readVideo(path string) error {
 	return nil
 }
 
-// Files broken at random bytes are refused by name, or read: nothing panics,
-// takes memory without bound, or leaves anything behind.
+// Files with random broken bytes are refused by name, or read: no panic, no unlimited
+// memory, no leftovers.
 func TestBrokenAtRandomBytes(t *testing.T) {
 	dir := t.TempDir()
 	torch, latentTorch := filepath.Join(dir, "m.pth"), filepath.Join(dir, "z.pt")
@@ -96,8 +96,8 @@ func TestBrokenAtRandomBytes(t *testing.T) {
 	}
 }
 
-// pictures are a JPEG that is to be turned and, where ffmpeg is there, WebPs of
-// both kinds and with transparency.
+// pictures writes a JPEG with an orientation and, with ffmpeg, WebPs of both kinds and
+// with transparency.
 func pictures(t *testing.T, dir string) []string {
 	t.Helper()
 	img := image.NewNRGBA(image.Rect(0, 0, 18, 12))
@@ -128,8 +128,8 @@ func pictures(t *testing.T, dir string) []string {
 	return paths
 }
 
-// readPictures reads a picture alone, and as the second of a folder whose first is
-// the one at whole.
+// readPictures reads a picture alone, and as the second of a folder whose first is the
+// picture at whole.
 func readPictures(t *testing.T, whole string) func(string) error {
 	first, err := os.ReadFile(whole)
 	require.NoError(t, err)
@@ -151,7 +151,7 @@ func readPictures(t *testing.T, whole string) func(string) error {
 func breakAtRandom(t *testing.T, path string, read func(string) error) {
 	whole, err := os.ReadFile(path)
 	require.NoError(t, err)
-	_ = read(path) // makes what is made once
+	_ = read(path) // so that one-time setup is done
 	dir := t.TempDir()
 	refused := 0
 	for seed := range uint64(200) {

@@ -10,9 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Names that are no UTF-8 are kept as they are: of the checkpoint, of inputs,
-// outputs, folders and patterns. Text shows their bytes escaped, JSON as
-// surrogates.
+// Names that are not UTF-8 keep their bytes: of the checkpoint, of inputs, outputs,
+// folders and patterns. Text shows the bytes escaped, JSON as surrogates.
 func TestNamesKeepTheirBytes(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {

@@ -14,8 +14,8 @@ import (
 	"tessera/tests/synthetic"
 )
 
-// A latent of FLUX.2 is packed in files, as a pipeline has it, and 32 channels are the
-// VAE's own: all forms of one latent decode to the same bits. FLUX.1's tokens, too.
+// A latent of FLUX.2 is packed in files, as in a pipeline, and has 32 channels in the
+// VAE: all forms of one latent decode to the same bits, and so do FLUX.1's tokens.
 func TestFluxLatents(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -47,7 +47,8 @@ func TestFluxLatents(t *testing.T) {
 	assert.Equal(t, own, made(flux2, raw, "--scale=none"))
 	assert.Equal(t, own, made(flux2, path("z.npy"), "--scale=none"), "packed, and not normalised")
 
-	// What encode writes is packed, of pictures padded to squares, and decodes to their size.
+	// encode writes packed latents, of pictures padded to squares, which decode to the
+	// pictures' size.
 	picture := array(t, path("in.npy"), []int{1, 20, 30, 3}, numbers(20*30*3))
 	for name, shape := range map[string][]int{"z.safetensors": {128, 1, 2, 2}, "z.latent": {128, 1, 2, 2}, "own.safetensors": {32, 1, 4, 4}} {
 		var flags []string

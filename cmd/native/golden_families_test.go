@@ -15,11 +15,11 @@ import (
 	"tessera/vae"
 )
 
-// familyGoldens are files of goldens and the models of their sizes.
+// familyGoldens are the golden files with the models of their sizes.
 var familyGoldens = []struct {
 	file, family string
 	create       func(path string) error
-	tiny         bool // pixels from 0 to 1, and latents as pipelines have them
+	tiny         bool // pixels from 0 to 1, and latents in a pipeline's scale
 }{
 	{"wan21_up2x_small", "wan2.1", wanFile(synthetic.WanConfig{Dim: 12, Latent: 4, Outputs: 12}), false},
 	{"qwen21_small", "qwen2.1", wanFile(synthetic.WanConfig{Still: true, Dim: 8, Decoder: 12, Latent: 6}), false},
@@ -90,14 +90,14 @@ func taesdFile(c synthetic.TAESDConfig) func(path string) error {
 	return func(path string) error { return synthetic.CreateTAESD(path, c) }
 }
 
-// Of these cases the reference drops the pixels that are no whole cell, where Tessera
-// repeats the last row and column.
+// In these cases the reference drops the pixels of incomplete cells; Tessera repeats the
+// last row and column.
 var dropping = []string{"kl_small/encode_3x1x29x37", "klx4_small/encode_3x1x22x30"}
 
-// In halves these are rounded by more than the bound: see chosen in package vae.
+// In halves, rounding of these exceeds the bound: see chosen in package vae.
 var coarse = []string{"kl_small/decode_4x1x1x1", "hunyuan_small/decode_4x3x2x3", "hunyuan_small/framewise_decode_4x6x2x2"}
 
-// casesOf are all cases of a file.
+// casesOf returns all cases of a file.
 func casesOf(t testing.TB, file string, tiny bool) (cases []golden) {
 	f, err := safetensors.Open("../../tests/goldens/" + file + ".safetensors")
 	require.NoError(t, err)
@@ -126,12 +126,12 @@ func casesOf(t testing.TB, file string, tiny bool) (cases []golden) {
 	return fromTensors(t, file+".safetensors", cases)
 }
 
-// Every case of the small goldens of every family goes through files and the command line,
-// in both directions.
+// Every case of the small goldens of every family runs through files and the command
+// line, in both directions.
 func TestGoldensOfFamilies(t *testing.T) {
 	t.Parallel()
 	needDevice(t)
-	both := map[string]int{"seedvr2": 3, "wan2.1": 3, "wan2.2": 3} // TestGoldensSmall, TestGoldensSmallWan
+	both := map[string]int{"seedvr2": 3, "wan2.1": 3, "wan2.2": 3} // tested by TestGoldensSmall and TestGoldensSmallWan
 	for _, s := range familyGoldens {
 		for i, g := range casesOf(t, s.file, s.tiny) {
 			if both[s.family] |= 1; strings.Contains(g.name, "encode_") {

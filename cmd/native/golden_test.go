@@ -26,14 +26,14 @@ type golden struct {
 	name    string
 	key     string // of the synthetic input
 	shape   []int  // of the input, [C, T, H, W]
-	of      int    // frames of the tensor that the input is cut from, 0 for as many
-	moments bool   // an encode gives mean and log-variance, else the mean
-	tiny    bool   // pixels are from 0 to 1, and latents a pipeline's
+	of      int    // frames of the tensor that the input is cut from, 0: as many as the input
+	moments bool   // an encode gives mean and log-variance, not the mean
+	tiny    bool   // pixels from 0 to 1, and latents in a pipeline's scale
 	flags   []string
 	want    []float64
 }
 
-// smallGoldens are SeedVR2's.
+// smallGoldens returns SeedVR2's cases.
 func smallGoldens(t testing.TB) []golden {
 	return fromJSON(t, "seedvr2_small.json", "seedvr2/", []golden{
 		{name: "encode_T9_moments", key: "input", shape: []int{3, 9, 16, 24}, moments: true},
@@ -47,7 +47,7 @@ func smallGoldens(t testing.TB) []golden {
 	})
 }
 
-// smallWan are Wan's, of frames of h x w pixels.
+// smallWan returns Wan's cases, with frames of h x w pixels.
 func smallWan(t testing.TB, prefix string, h, w int) []golden {
 	return fromJSON(t, "wan_small.json", prefix, []golden{
 		{name: "encode_T9_mu", key: "input", shape: []int{3, 9, h, w}},
@@ -57,7 +57,7 @@ func smallWan(t testing.TB, prefix string, h, w int) []golden {
 	})
 }
 
-// smallLayered are Qwen-Image's with alpha.
+// smallLayered returns Qwen-Image's cases with alpha.
 func smallLayered(t testing.TB) []golden {
 	return fromTensors(t, "qwen_rgba_small.safetensors", []golden{
 		{name: "decode_4x3x4x5", key: "latent", shape: []int{4, 3, 4, 5}, flags: []string{"--no-independent-frames"}},
@@ -77,7 +77,7 @@ func fullGoldens(t testing.TB) []golden {
 	})
 }
 
-// fullWan are Wan's: a picture of s x s cells, a clip of h x w.
+// fullWan returns Wan's cases: a picture of s x s cells, a clip of h x w.
 func fullWan(t testing.TB, file string, c, s, h, w int) []golden {
 	return fromTensors(t, file, []golden{
 		{name: fmt.Sprintf("decode_%dx1x%dx%d", c, s, s), key: "latent", shape: []int{c, 1, s, s}},
@@ -87,7 +87,7 @@ func fullWan(t testing.TB, file string, c, s, h, w int) []golden {
 	})
 }
 
-// fromJSON adds what a file of outputs by name expects.
+// fromJSON adds the expected outputs from a file that lists them by name.
 func fromJSON(t testing.TB, file, prefix string, cases []golden) []golden {
 	t.Helper()
 	var all map[string]struct{ Data []float64 }
@@ -102,7 +102,7 @@ func fromJSON(t testing.TB, file, prefix string, cases []golden) []golden {
 	return cases
 }
 
-// fromTensors adds what a file of tensors named after cases expects.
+// fromTensors adds the expected outputs from a file of tensors named after cases.
 func fromTensors(t testing.TB, file string, cases []golden) []golden {
 	t.Helper()
 	f, err := safetensors.Open("../../tests/goldens/" + file)
@@ -121,8 +121,8 @@ func fromTensors(t testing.TB, file string, cases []golden) []golden {
 
 var bounds = map[string]float64{"f32": 1e-9, "f16": 1e-5}
 
-// input is the case's own. A clip shorter than its tensor takes whole frames of
-// it, channel by channel.
+// input returns the case's input. A clip shorter than its tensor consists of whole frames
+// of it, channel by channel.
 func (g golden) input() []float32 {
 	frames, long := g.shape[1], max(g.of, g.shape[1])
 	pixels := g.shape[2] * g.shape[3]
@@ -140,7 +140,8 @@ func (g golden) input() []float32 {
 	return v
 }
 
-// scale is whose numbers latents are: the VAE's, or a pipeline's, whose pixels are clamped.
+// scale returns the scale of latents: the VAE's, or a pipeline's, whose pixels are
+// clamped.
 func (g golden) scale() string {
 	if g.tiny || strings.HasPrefix(g.name, "pipeline_") {
 		return "pipeline"
@@ -148,7 +149,7 @@ func (g golden) scale() string {
 	return "none"
 }
 
-// expected is what must come out.
+// expected returns the expected output.
 func (g golden) expected() []float64 {
 	want := slices.Clone(g.want)
 	for i, v := range want {
@@ -174,9 +175,9 @@ func TestGoldensSmall(t *testing.T) {
 	}
 }
 
-// testSmall is case i of a model's in both precisions. With -short it is one of them,
-// since package vae compares each with its golden; not under Wine, where that does not
-// run through this driver.
+// testSmall runs case i of a model in both precisions. With -short it runs one of them,
+// because package vae compares each with its golden; not under Wine, where that package
+// does not use this driver.
 func (g golden) testSmall(t *testing.T, i int, name, model string) {
 	for j, c := range []struct{ precision, kind string }{{"f32", ".safetensors"}, {"f16", ".npy"}} {
 		t.Run(name+"/"+c.precision, func(t *testing.T) {
@@ -215,9 +216,9 @@ func TestGoldensFull(t *testing.T) {
 	for _, g := range fullGoldens(t) {
 		for _, precision := range []string{"f32", "f16"} {
 			t.Run(g.name+"/"+precision, func(t *testing.T) {
-				// Every case and precision is one of vae's goldens; here
-				// each goes through the command line in one, and those that
-				// take minutes on a processor on request.
+				// Package vae compares every case in every precision; here each runs
+				// through the command line in one, and those that take minutes on a
+				// processor only on request.
 				once := map[string]string{"decode_16x1x8x8": "f32", "encode_3x1x64x64": "f32", "encode_3x9x32x48": "f16"}
 				if once[g.name] != precision {
 					onRequest(t)
@@ -248,7 +249,7 @@ func TestGoldensFullWan(t *testing.T) {
 	}
 }
 
-// onRequest skips what takes long and vae's tests have too.
+// onRequest skips a slow test that package vae has too.
 func onRequest(t *testing.T) {
 	t.Helper()
 	if os.Getenv("GOLDENS") != "all" {
@@ -284,7 +285,7 @@ func (g golden) test(t *testing.T, model, precision, ext string) {
 		got = x.data
 	}
 	want := g.expected()
-	if g.name == "encode_3x6x21x30" { // the reference makes 2 latent frames of 6, of which 5 would come back
+	if g.name == "encode_3x6x21x30" { // the reference encodes 6 frames to 2 latent frames, which decode to 5
 		got = twoOfThree(t, got, 16, len(want))
 	}
 	e := nmse(got, want)
@@ -292,7 +293,8 @@ func (g golden) test(t *testing.T, model, precision, ext string) {
 	assert.True(t, e <= bounds[precision], "NMSE %.3g, bound %.0e; `go test ./vae -run TestGoldens` names the layer", e, bounds[precision])
 }
 
-// twoOfThree are the first two frames of a latent of three: so many numbers.
+// twoOfThree returns the first two frames of a latent of three, with the given count of
+// numbers.
 func twoOfThree(t *testing.T, z []float32, channels, numbers int) (v []float32) {
 	require.Equal(t, 3*numbers, 2*len(z))
 	for c := range slices.Chunk(z, len(z)/channels) {
@@ -301,8 +303,8 @@ func twoOfThree(t *testing.T, z []float32, channels, numbers int) (v []float32) 
 	return v
 }
 
-// nmse is the sum of squared differences over that of want, infinite where the
-// lengths differ or something is not finite.
+// nmse returns the sum of squared differences over that of want, infinite if the lengths
+// differ or a value is not finite.
 func nmse(got []float32, want []float64) float64 {
 	if len(got) != len(want) || len(want) == 0 {
 		return math.Inf(1)
@@ -319,7 +321,7 @@ func nmse(got []float32, want []float64) float64 {
 	return d / s
 }
 
-// npy is a NumPy file of version 1.0.
+// npy returns a NumPy file of version 1.0.
 func npy(shape []int, data []float32) []byte {
 	dims := strings.Trim(jsonText(shape), "[]")
 	header := "{'descr': '<f4', 'fortran_order': False, 'shape': (" + dims + ",), }"

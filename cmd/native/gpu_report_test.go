@@ -16,8 +16,8 @@ import (
 	"tessera/wgsl"
 )
 
-// The report of tools/gpu.sh ends with what is known of the adapter's kernels: what
-// was proven, and what was chosen.
+// The report of tools/gpu.sh ends with the adapter's kernels: the verified ones and the
+// chosen ones.
 func TestReportOfCard(t *testing.T) {
 	needDevice(t)
 	var list struct{ Library string }

@@ -16,8 +16,8 @@ import (
 	"tessera/vae"
 )
 
-// A file with a decoder alone decodes what the whole one does, and one with an encoder
-// alone encodes; the other way is refused in one sentence, before anything is read.
+// A file with a decoder alone decodes like the whole one, and one with an encoder alone
+// encodes; the other direction is refused in one sentence, before anything is read.
 func TestHalfCheckpoints(t *testing.T) {
 	t.Parallel()
 	needDevice(t)

@@ -10,7 +10,7 @@ import (
 	"tessera/cmd/native/flags"
 )
 
-// summary is what the program is, for the first screen.
+// summary describes the program on the first screen.
 const summary = `Encode video and pictures to latents and decode latents back, with the VAEs of
 Wan, Qwen-Image, HunyuanVideo, LTX-2, FLUX, SDXL and others, on any GPU.
 
@@ -18,7 +18,7 @@ Wan, Qwen-Image, HunyuanVideo, LTX-2, FLUX, SDXL and others, on any GPU.
     tessera decode -m VAE.safetensors LATENT -o OUT.mp4
 `
 
-// help prints one screen for -h and for no arguments, everything for --help.
+// help prints one screen for -h and for no arguments, and everything for --help.
 func help(short bool) kong.HelpPrinter {
 	if !short {
 		return kong.DefaultHelpPrinter
@@ -33,7 +33,7 @@ func help(short bool) kong.HelpPrinter {
 	}
 }
 
-// overview is the first screen.
+// overview returns the first screen.
 func overview(m *kong.Application) string {
 	var b strings.Builder
 	b.WriteString(summary + "\n")
@@ -46,8 +46,8 @@ func overview(m *kong.Application) string {
 	return b.String()
 }
 
-// brief is one screen for a command: a line for each of its own flags, the names of those
-// that are listed under a heading.
+// brief returns one screen for a command: a line for each main flag, and the names of
+// flags under headings.
 func brief(n *kong.Node, m *kong.Application) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\nUsage: tessera %s\n\n", n.Help, n.Summary())
@@ -83,7 +83,7 @@ const (
 	flagColumn = 26
 )
 
-// flagRows are a line each, with the long names below each other.
+// flagRows writes one line per flag, with the long names aligned.
 func flagRows(b *strings.Builder, all []*kong.Flag) {
 	for _, f := range all {
 		indent := "      "
@@ -94,7 +94,7 @@ func flagRows(b *strings.Builder, all []*kong.Flag) {
 	}
 }
 
-// flagName is a flag as people write it: "-m, --model=MODEL".
+// flagName returns a flag as people write it: "-m, --model=MODEL".
 func flagName(f *kong.Flag) string {
 	name := "--" + f.Name
 	if f.Tag.Negatable != "" {
@@ -109,7 +109,7 @@ func flagName(f *kong.Flag) string {
 	return name
 }
 
-// row is a name and the beginning of its help, in one line.
+// row returns a name and the beginning of its help, in one line.
 func row(name string, column int, help string) string {
 	line := fmt.Sprintf("%-*s  ", column, name)
 	words := strings.Fields(clause(help))
@@ -125,7 +125,7 @@ func row(name string, column int, help string) string {
 	return strings.TrimRight(line, " ") + "\n"
 }
 
-// clause is a help text as far as its first full stop, semicolon or colon.
+// clause returns a help text up to its first full stop, semicolon or colon.
 func clause(help string) string {
 	end := len(help)
 	for _, mark := range []string{". ", "; ", ": "} {
@@ -136,7 +136,7 @@ func clause(help string) string {
 	return strings.TrimSuffix(help[:end], ".")
 }
 
-// wrap breaks a line between words.
+// wrap breaks lines between words.
 func wrap(text, indent string) string {
 	var lines []string
 	line := ""
@@ -153,5 +153,5 @@ func wrap(text, indent string) string {
 	return strings.Join(append(lines, line), "\n") + "\n"
 }
 
-// short is whether a command line asks for one screen of help.
+// short reports whether a command line asks for one screen of help.
 func short(args []string) bool { return slices.Contains(args, "-h") }

@@ -76,14 +76,14 @@ func (c *infoCmd) Run(a *app) (err error) {
 	}
 	return a.model(m, adapter, func(p *vae.Plan) time.Duration {
 		if adapter.Backend == "" {
-			return 0 // none is here
+			return 0 // no adapter exists here
 		}
 		return machine.Duration(a.ctx, c.GPU(), adapter, m, precision, "decode", p)
 	})
 }
 
-// noTensors tells of a file that can't be opened as one of tensors, for the
-// reason err: it may be a video, or a latent in .npy or .npz.
+// noTensors describes a file that cannot be opened as tensors, for the reason err: it may
+// be a video, or a latent in .npy or .npz.
 func (a *app) noTensors(path string, err error) error {
 	ext := strings.ToLower(filepath.Ext(path))
 	if ext == ".bin" { // it may be a cache of several latents
@@ -118,8 +118,8 @@ func inspectArray(path string) (latent.Latent, error) {
 	return media.InspectLatent(f, size, path, media.LatentOptions{})
 }
 
-// noModel tells of tensors that are no model, for the reason err: they may be a
-// video or a latent.
+// noModel describes tensors that are not a model, for the reason err: they may be a video
+// or a latent.
 func (a *app) noModel(f format.File, err error) error {
 	if clip, err := media.InspectFile(f); err == nil {
 		return a.video(f.Name(), clip)
@@ -131,14 +131,14 @@ func (a *app) noModel(f format.File, err error) error {
 	switch {
 	case latentErr == nil:
 		return a.latent(f.Name(), l)
-	case strings.EqualFold(filepath.Ext(f.Name()), ".latent") || len(f.Names()) == 1: // no model has so few
+	case strings.EqualFold(filepath.Ext(f.Name()), ".latent") || len(f.Names()) == 1: // every model has more tensors
 		return latentErr
 	}
 	return err
 }
 
-// adapter is the one that would be taken. Where there is none, and none was
-// asked for by number, it is one with default limits.
+// adapter returns the adapter that a job would use. If none opens and the user chose none
+// by number, it returns one with default limits.
 func (c *infoCmd) adapter(a *app) (gpu.Info, error) {
 	dev, err := machine.OpenDevice(c.GPU())
 	if err == nil {
@@ -176,7 +176,7 @@ func (a *app) latent(path string, l latent.Latent) error {
 	return nil
 }
 
-// metadata prints what a file says of itself.
+// metadata prints a file's metadata.
 func (a *app) metadata(head string, meta map[string]string) {
 	told, more := quote.Map(meta)
 	for _, key := range slices.Sorted(maps.Keys(told)) {
@@ -230,48 +230,49 @@ func (a *app) video(path string, v media.Summary) error {
 	return nil
 }
 
-// modelInfo is what is told of a checkpoint.
+// modelInfo describes a checkpoint.
 type modelInfo struct {
 	Kind       string            `json:"kind"`
 	File       terminal.FileName `json:"file"`
 	Format     string            `json:"format"` // "safetensors" or "pth"
 	Bytes      int64             `json:"bytes"`
-	Print      string            `json:"fingerprint"` // as latents keep it
+	Print      string            `json:"fingerprint"` // as stored in latents
 	Family     string            `json:"family"`
 	Model      string            `json:"model"`
-	Layout     string            `json:"layout"` // of the tensors' names: "original" or "diffusers"
+	Layout     string            `json:"layout"` // naming of the tensors: "original" or "diffusers"
 	Config     vae.Config        `json:"config"`
 	Tensors    int               `json:"tensors"`
 	Parameters int64             `json:"parameters"`
-	DTypes     map[string]int    `json:"dtypes"` // tensors of each
+	DTypes     map[string]int    `json:"dtypes"` // number of tensors by type
 	Metadata   map[string]string `json:"metadata,omitempty"`
 	Adapter    string            `json:"adapter"`
 	Precision  string            `json:"precision"`
 	Budget     int64             `json:"default_budget_bytes"`
-	Needs      []need            `json:"decode_needs"` // none without a decoder
+	Needs      []need            `json:"decode_needs"` // empty without a decoder
 }
 
-// need is what decoding a clip of a size takes. Bytes are 0 where that is
-// beyond the adapter's limits.
+// need is what decoding a clip of one size requires. Bytes are 0 beyond the adapter's
+// limits.
 type need struct {
 	Size     string  `json:"size"` // HxW pixels
 	Width    int     `json:"width"`
 	Height   int     `json:"height"`
 	Whole    int64   `json:"one_tile_bytes"`
-	Exact    int64   `json:"exact_tile_bytes,omitempty"` // in exact tiles of the default size; absent where the model has none, or beyond the limits
-	Tiled    int64   `json:"default_tile_bytes"`         // in feathered ones
-	Fits     string  `json:"tiles"`                      // as the default flags would cut it
+	Exact    int64   `json:"exact_tile_bytes,omitempty"` // in exact tiles of the default size; absent if the model has none, or beyond the limits
+	Tiled    int64   `json:"default_tile_bytes"`         // in feathered tiles of the default size
+	Fits     string  `json:"tiles"`                      // as the default flags cut the clip
 	GFLOPs   int64   `json:"gflops_per_frame"`
 	Expected float64 `json:"expected_seconds_per_frame,omitempty"` // on the adapter
 	Error    string  `json:"error,omitempty"`
 }
 
-// needFrames are the latent frames of the clips that needs are told for: 17
-// frames, which has slices of every kind. A longer clip needs no more but for
-// blending tiles, which goes to disk beyond the budget.
+// needFrames is the number of latent frames of the clips for which needs are reported: 17
+// frames, which have slices of every kind. A longer clip needs more only to blend tiles;
+// beyond the budget that goes to disk.
 const needFrames = 5
 
-// model tells of a checkpoint; expect is how long a plan takes on the adapter, 0 if unknown.
+// model describes a checkpoint. expect returns how long a plan takes on the adapter, 0 if
+// unknown.
 func (a *app) model(m *vae.Model, adapter gpu.Info, expect func(*vae.Plan) time.Duration) error {
 	s, c := m.Summary(), m.Config
 	i := modelInfo{
@@ -311,8 +312,8 @@ func (a *app) model(m *vae.Model, adapter gpu.Info, expect func(*vae.Plan) time.
 	return a.table(i)
 }
 
-// network tells of the encoder or the decoder; without it the file does the other thing
-// only.
+// network describes the encoder or the decoder. If it is lacking, the file supports the
+// other direction only.
 func network(lacking bool, widths, blocks []int, does string) string {
 	if lacking {
 		return "none: the file " + does + " only"
@@ -326,7 +327,7 @@ func network(lacking bool, widths, blocks []int, does string) string {
 	return fmt.Sprintf("%s, %d blocks a stage", list(widths), blocks[0])
 }
 
-// table prints what decoding needs.
+// table prints the needs of decoding.
 func (a *app) table(i modelInfo) error {
 	what := "clips"
 	if i.Config.Independent {
@@ -401,7 +402,7 @@ func needs(ctx context.Context, m *vae.Model, size tiling.Size, expect func(*vae
 	return n
 }
 
-// scaling tells of the numbers that a pipeline's latent has.
+// scaling describes the scale of a pipeline's latents.
 func scaling(c vae.Config) string {
 	if c.Mean == nil {
 		return fmt.Sprintf("none known for %d channels: --scale pipeline and none are the same", c.Latent)
@@ -410,7 +411,7 @@ func scaling(c vae.Config) string {
 	if same(c.Mean) && same(c.Scale) {
 		return fmt.Sprintf("scaling %v, shift %v", c.Scale[0], c.Mean[0])
 	}
-	// Scale is one over the deviation.
+	// Scale is 1 / deviation.
 	return fmt.Sprintf("normalised per channel, mean %.4f to %.4f, deviation %.4f to %.4f",
 		slices.Min(c.Mean), slices.Max(c.Mean), 1/slices.Max(c.Scale), 1/slices.Min(c.Scale))
 }
@@ -436,7 +437,7 @@ func latentFrames(c vae.Config) string {
 	return fmt.Sprintf("1 frame for %d", c.Temporal)
 }
 
-// list prints "24, 32, 48, 48".
+// list formats "24, 32, 48, 48".
 func list(v []int) string {
 	return strings.Trim(strings.ReplaceAll(fmt.Sprint(v), " ", ", "), "[]")
 }
@@ -448,7 +449,7 @@ func bytesOrNot(n int64) string {
 	return engine.Bytes(n)
 }
 
-// counts prints "250 F16".
+// counts formats "250 F16".
 func counts(m map[string]int) string {
 	var s []string
 	for _, key := range slices.Sorted(maps.Keys(m)) {

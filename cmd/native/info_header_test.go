@@ -15,7 +15,7 @@ import (
 	"tessera/format/safetensors"
 )
 
-// allocated is what do allocates in all, in bytes.
+// allocated returns how many bytes do allocates.
 func allocated(do func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -24,7 +24,7 @@ func allocated(do func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// headed is a file of tensors with a header of some 15 MB.
+// headed writes a file of tensors with a header of about 15 MB.
 func headed(t *testing.T, named string, many int, meta map[string]string) string {
 	t.Helper()
 	specs := []safetensors.Spec{{Name: named, DType: safetensors.F32, Shape: []int{16, 1, 2, 2}}}
@@ -42,7 +42,7 @@ func headed(t *testing.T, named string, many int, meta map[string]string) string
 	return path
 }
 
-// Whatever a file of tensors is found to be, its header is parsed once.
+// Whatever kind of file info finds, it parses the header once.
 func TestInfoReadsAHeaderOnce(t *testing.T) {
 	for name, c := range map[string]struct {
 		path string
@@ -69,7 +69,7 @@ func TestInfoReadsAHeaderOnce(t *testing.T) {
 	}
 }
 
-// A latent's numbers are not read: these would be refused.
+// info does not read a latent's numbers: these would be refused.
 func TestInfoReadsNoNumbers(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "nan.npy")
 	head := "\x93NUMPY\x01\x00\x46\x00{'descr': '<f4', 'fortran_order': False, 'shape': (16, 1, 1, 1), }"

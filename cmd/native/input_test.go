@@ -18,13 +18,13 @@ import (
 	"tessera/format/safetensors"
 )
 
-// refusal is a command line that must fail in its own words. OUT stands for a
-// file in a folder that must stay empty.
+// refusal is a command line that must fail with the given message. OUT stands for a file
+// in a folder that must stay empty.
 type refusal struct {
 	name string
 	args string // separated by spaces
 	code int
-	want string // in the message
+	want string // part of the message
 	env  []string
 }
 
@@ -55,13 +55,13 @@ func safetensorsFile(t *testing.T, header string, data int) string {
 	return path
 }
 
-// rebuilt is the tiny model with its tensors changed; nil drops one.
+// rebuilt returns the tiny model with changed tensors; nil drops one.
 func rebuilt(t *testing.T, change func(x tensor) *tensor) string {
 	t.Helper()
 	return changed(t, tiny, change)
 }
 
-// changed is rebuilt of any model.
+// changed is rebuilt for any model.
 func changed(t *testing.T, path string, change func(x tensor) *tensor) string {
 	t.Helper()
 	f, err := safetensors.Open(path)
@@ -287,7 +287,7 @@ func TestNoDevice(t *testing.T) {
 		{name: "no such backend here", args: in + "--backend=" + onWindows("metal", "d3d12"), code: job.ExitDevice, want: onWindows("metal", "d3d12")},
 	})
 	if runtime.GOOS == "windows" {
-		return // drivers can't be hidden
+		return // drivers cannot be hidden
 	}
 	refuse(t, []refusal{
 		{name: "no adapter", args: in, code: job.ExitDevice, want: "no usable adapter",
@@ -295,7 +295,7 @@ func TestNoDevice(t *testing.T) {
 	})
 }
 
-// onWindows is the first on Windows and the second elsewhere.
+// onWindows returns the first text on Windows and the second elsewhere.
 func onWindows(there, elsewhere string) string {
 	if runtime.GOOS == "windows" {
 		return there
@@ -303,7 +303,7 @@ func onWindows(there, elsewhere string) string {
 	return elsewhere
 }
 
-// A tile that is asked for by name is not made smaller.
+// A requested tile is not reduced.
 func TestTooLarge(t *testing.T) {
 	t.Parallel()
 	needDevice(t)
@@ -338,7 +338,7 @@ func TestBadOutputs(t *testing.T) {
 	assert.Equal(t, "keep me", string(b))
 }
 
-// With --json an error is JSON, alone, on standard output.
+// With --json an error is JSON on standard output, with no other text.
 func TestErrorsAsJSON(t *testing.T) {
 	for args, code := range map[string]int{
 		"decode -m nowhere z.npy -o o.npy --json": job.ExitInput,

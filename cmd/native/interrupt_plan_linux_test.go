@@ -15,9 +15,9 @@ import (
 	"tessera/app/job"
 )
 
-// The first Ctrl-C ends a job within a second of work, wherever it is before its first
-// step: reading, opening the device or planning, which for slices of this length
-// takes long.
+// The first Ctrl-C ends a job within a second of processor time, wherever it is before
+// its first step: reading, opening the device or planning, which takes long for slices of
+// this length.
 func TestInterruptBeforeWork(t *testing.T) {
 	t.Parallel()
 	needDevice(t)
@@ -38,7 +38,7 @@ func TestInterruptBeforeWork(t *testing.T) {
 	}
 }
 
-// Ctrl-C also ends the sums over what small tiles of a long clip hand out.
+// Ctrl-C also interrupts summing the results of small tiles of a long clip.
 func TestInterruptPlan(t *testing.T) {
 	t.Parallel()
 	cmd := exec.Command(built.program, "plan", "-m", "seedvr2", "--frames=2000", "--size=7680x4320", "--tile=128")
@@ -51,8 +51,8 @@ func TestInterruptPlan(t *testing.T) {
 	assert.Less(t, took, time.Second)
 }
 
-// interruptedWork interrupts a program and says how much processor time it takes from
-// then to its end: time on the clock is that of the whole machine.
+// interruptedWork interrupts a program and returns how much processor time it uses until
+// its end. Time on the clock would include the machine's other work.
 func interruptedWork(t *testing.T, cmd *exec.Cmd) time.Duration {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", cmd.Process.Pid))
 	require.NoError(t, err)

@@ -21,7 +21,7 @@ import (
 	"tessera/app/job"
 )
 
-// Ctrl-C ends a job whose output is not read on.
+// Ctrl-C ends a job whose output is not being read.
 func TestInterruptStalledOutput(t *testing.T) {
 	t.Parallel()
 	needDevice(t)
@@ -37,7 +37,7 @@ func TestInterruptStalledOutput(t *testing.T) {
 		cmd.Stdout = write
 		start(t, cmd)
 		write.Close()
-		_, err = io.ReadFull(read, make([]byte, 4096)) // of a frame, the rest of which is more than a pipe holds
+		_, err = io.ReadFull(read, make([]byte, 4096)) // part of a frame, the rest of which does not fit into a pipe
 		require.NoError(t, err)
 		time.Sleep(100 * time.Millisecond)
 		require.NoError(t, cmd.Process.Signal(os.Interrupt))
@@ -50,11 +50,10 @@ func TestInterruptStalledOutput(t *testing.T) {
 	}
 }
 
-// events tell of progress from the first of it on; plain lines begin after three
-// seconds.
+// events report progress from the start; plain lines begin after three seconds.
 const events = "--progress=json"
 
-// Ctrl-C in the middle of the work ends it with 130 and leaves nothing.
+// Ctrl-C in the middle of the work exits with 130 and leaves no files.
 func TestInterrupt(t *testing.T) {
 	t.Parallel()
 	needDevice(t)
@@ -93,8 +92,7 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
-// Nothing that a job keeps beside the device outlives it, even where it has no
-// time to clean up.
+// A killed job leaves no temporary files, even without time to clean up.
 func TestKilledLeavesNoSpool(t *testing.T) {
 	t.Parallel()
 	needDevice(t)
@@ -106,7 +104,7 @@ func TestKilledLeavesNoSpool(t *testing.T) {
 	assert.Empty(t, entries, stderr)
 }
 
-// Started by nohup, a job outlives its terminal.
+// A job started by nohup outlives its terminal.
 func TestNohup(t *testing.T) {
 	t.Parallel()
 	needDevice(t)
@@ -118,7 +116,7 @@ func TestNohup(t *testing.T) {
 	assert.FileExists(t, filepath.Join(dir, "out.npy"))
 }
 
-// A job whose output nobody reads any more ends as at Ctrl-C, without a word.
+// A job whose output has no reader any more ends as at Ctrl-C, without a message.
 func TestUnreadOutput(t *testing.T) {
 	needDevice(t)
 	dir, temp := t.TempDir(), t.TempDir()
@@ -142,7 +140,7 @@ func TestUnreadOutput(t *testing.T) {
 	isEmpty(t, temp)
 }
 
-// begun is whether a line of progress tells that some of the work is done.
+// begun reports whether a line of progress shows that work is done.
 func begun(line string) bool {
 	return strings.Contains(line, "frames/s") || strings.Contains(line, `"frames_per_second"`)
 }
@@ -156,8 +154,8 @@ func interrupted(t *testing.T, sig os.Signal, env []string, args ...string) (cod
 	return interruptedCommand(t, sig, cmd)
 }
 
-// start starts a command that SIGHUP ends, also where the test is run by nohup:
-// what a process takes itself is not ignored in those that it starts.
+// start starts a command that SIGHUP ends, even if nohup runs the test: a signal that a
+// process handles is not ignored in its children.
 func start(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
 	taken := make(chan os.Signal, 1)
@@ -166,7 +164,7 @@ func start(t *testing.T, cmd *exec.Cmd) {
 	require.NoError(t, cmd.Start())
 }
 
-// interruptedCommand also calls meanwhile, at that moment. nil is no signal.
+// interruptedCommand also calls meanwhile at that moment. A nil sig sends no signal.
 func interruptedCommand(t *testing.T, sig os.Signal, cmd *exec.Cmd, meanwhile ...func()) (code int, stderr string) {
 	t.Helper()
 	pipe, err := cmd.StderrPipe()
@@ -195,7 +193,7 @@ func interruptedCommand(t *testing.T, sig os.Signal, cmd *exec.Cmd, meanwhile ..
 	return cmd.ProcessState.ExitCode(), all.String()
 }
 
-// A benchmark that is ended early has what it measured in its report.
+// The report of an interrupted benchmark has what was measured.
 func TestBenchInterrupted(t *testing.T) {
 	t.Parallel()
 	needDevice(t)
@@ -219,7 +217,7 @@ func TestBenchInterrupted(t *testing.T) {
 	require.Contains(t, string(text), "**The rest was not measured**: ")
 }
 
-// A full disk is told as such and leaves nothing.
+// A full disk is reported as such and leaves no files.
 func TestDiskFull(t *testing.T) {
 	needDevice(t)
 	dir := t.TempDir()

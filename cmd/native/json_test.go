@@ -19,12 +19,11 @@ import (
 
 var (
 	snakeCase = regexp.MustCompile(`^[a-z0-9]+(_[a-z0-9]+)*$`)
-	// dataKeys are of objects whose own keys are data: a file's metadata, and
-	// tensors by their type.
+	// dataKeys are objects whose keys are data: a file's metadata, and tensors by type.
 	dataKeys = []string{"metadata", "dtypes"}
 )
 
-// What every command prints with --json has keys in snake_case, errors too.
+// The keys of every command's --json, and of errors, are in snake_case.
 func TestKeysOfJSON(t *testing.T) {
 	t.Parallel()
 	needDevice(t)
@@ -81,7 +80,7 @@ func TestKeysOfJSON(t *testing.T) {
 	})
 }
 
-// commands are those of the command line.
+// commands returns the names of all commands.
 func commands() (names []string) {
 	for f := range reflect.TypeFor[cli]().Fields() {
 		if _, ok := f.Tag.Lookup("cmd"); ok {
@@ -99,7 +98,7 @@ func checkKeys(t *testing.T, text string) {
 	eachKey(v, func(key string) { assert.Regexp(t, snakeCase, key, "in %s", text) })
 }
 
-// eachKey visits the keys of objects, however deep, but for those that are data.
+// eachKey visits the keys of objects at any depth, except those that are data.
 func eachKey(v any, visit func(key string)) {
 	switch v := v.(type) {
 	case map[string]any:

@@ -22,7 +22,7 @@ import (
 	"tessera/tests/testenv"
 )
 
-// kills is how many of each kind of job are killed: KILLS, or a few.
+// kills returns how many jobs of each kind to kill: KILLS, or a few.
 func kills(t *testing.T) int {
 	if n, err := strconv.Atoi(os.Getenv("KILLS")); err == nil {
 		return n
@@ -33,8 +33,8 @@ func kills(t *testing.T) int {
 	return 4
 }
 
-// Killed at any moment, a job leaves nothing that the next start doesn't remove,
-// and of frames that it was to replace either those or its own, all of them.
+// A job killed at any moment leaves only what the next start removes. Frames that it was
+// to replace are either all old or all new.
 func TestKilledIsSweptUp(t *testing.T) {
 	t.Parallel()
 	needDevice(t)
@@ -77,7 +77,7 @@ func TestKilledIsSweptUp(t *testing.T) {
 	}
 }
 
-// What a job at work writes is not what a killed one left.
+// The cleaning does not remove the files of running jobs.
 func TestSweepLeavesJobsAtWork(t *testing.T) {
 	t.Parallel()
 	needDevice(t)
@@ -92,8 +92,8 @@ func TestSweepLeavesJobsAtWork(t *testing.T) {
 	assert.FileExists(t, out)
 }
 
-// unlocked waits for what a killed program has started: until ffmpeg has ended, as it does
-// with its input, it may have the locks of that program.
+// unlocked waits for a killed program's children: ffmpeg ends with its input, and may
+// hold that program's locks until then.
 func unlocked(t *testing.T, dir string) {
 	t.Helper()
 	require.Eventually(t, func() bool {

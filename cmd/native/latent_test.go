@@ -15,8 +15,8 @@ import (
 	"tessera/tests/synthetic"
 )
 
-// A latent tells which checkpoint made it, and other models are warned of or
-// refused.
+// A latent names the checkpoint that made it; with another model there is a warning or
+// refusal.
 func TestLatentKnowsItsModel(t *testing.T) {
 	t.Parallel()
 	needDevice(t)
@@ -48,7 +48,7 @@ func TestLatentKnowsItsModel(t *testing.T) {
 	assert.Contains(t, o.stderr, `decoding with "Wan 2.1" ("tiny_wan21_other.safetensors"), another file of that model`)
 }
 
-// A file that tells nothing has its numbers looked at, and one that tells not.
+// The numbers of a file without metadata are checked; with metadata they are not.
 func TestLatentNumbers(t *testing.T) {
 	t.Parallel()
 	needDevice(t)
@@ -67,7 +67,7 @@ func TestLatentNumbers(t *testing.T) {
 	assert.Empty(t, succeedJSON(t, "decode", "-m", wan21(t), z, "-o", out).Warnings)
 }
 
-// numbers are so many of a latent's.
+// numbers returns n numbers of a latent.
 func numbers(n int) []float32 {
 	wide, data := make([]float64, n), make([]float32, n)
 	synthetic.Fill("batch", wide)
@@ -77,7 +77,7 @@ func numbers(n int) []float32 {
 	return data
 }
 
-// A batch of clips becomes numbered outputs, each what its clip alone becomes.
+// A batch of clips gives numbered outputs, each equal to its clip's own decode.
 func TestDecodeBatch(t *testing.T) {
 	t.Parallel()
 	needDevice(t)
@@ -116,7 +116,7 @@ func TestDecodeBatch(t *testing.T) {
 	assert.Contains(t, o.stderr, "b_001.safetensors is the input")
 }
 
-// In ComfyUI's files the batch comes first, also where the channels would fit.
+// In ComfyUI's files the batch comes first, even where the channels would fit.
 func TestDecodeComfyBatch(t *testing.T) {
 	t.Parallel()
 	needDevice(t)
@@ -131,7 +131,7 @@ func TestDecodeComfyBatch(t *testing.T) {
 	assert.Contains(t, succeed(t, "info", z).stdout, "batch of pictures of 16 channels, 16 frames")
 }
 
-// Moments decode as their mean does, or as the sample that encoding draws.
+// Moments decode like their mean, or like the sample that encoding draws.
 func TestDecodeMoments(t *testing.T) {
 	t.Parallel()
 	needDevice(t)
@@ -148,7 +148,7 @@ func TestDecodeMoments(t *testing.T) {
 	assert.LessOrEqual(t, nmse32(decode("drawn.safetensors"), decode("moments.safetensors", "--sample", "--seed=7")), 1e-10)
 	assert.Greater(t, nmse32(decode("drawn.safetensors"), decode("moments.safetensors", "--sample")), 1e-8)
 
-	moments, _ := readTensor(t, path("moments.safetensors")) // as diffusers would leave them
+	moments, _ := readTensor(t, path("moments.safetensors")) // as diffusers would write them
 	writeTensors(t, path("bare.safetensors"), nil, tensor{"parameters", append([]int{1}, moments.shape...), moments.data})
 	assert.Equal(t, decode("moments.safetensors"), decode("bare.safetensors"), "named as diffusers does")
 	bare := writeTensors(t, path("bare.safetensors"), nil, tensor{"latent", append([]int{1}, moments.shape...), moments.data})
@@ -161,7 +161,7 @@ func TestDecodeMoments(t *testing.T) {
 	})
 }
 
-// What torch.save and numpy.savez wrote is decoded, and told of.
+// Files of torch.save and numpy.savez are decoded, with a note.
 func TestDecodeForeign(t *testing.T) {
 	t.Parallel()
 	needDevice(t)
@@ -180,5 +180,5 @@ func TestDecodeForeign(t *testing.T) {
 	}
 }
 
-// otherWan is a Wan 2.1 with weights of its own.
+// otherWan returns a Wan 2.1 with other weights.
 func otherWan() synthetic.WanConfig { return synthetic.WanConfig{Dim: 8} }

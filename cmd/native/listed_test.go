@@ -20,7 +20,7 @@ func TestNamesOfModels(t *testing.T) {
 	}
 }
 
-// What a request can say in a word has a flag of that name, which takes its texts.
+// Each word of a request has a flag of that name, which accepts its texts.
 func TestWordsAreFlags(t *testing.T) {
 	t.Parallel()
 	help := succeed(t, "decode", "--help").stdout

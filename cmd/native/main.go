@@ -36,7 +36,7 @@ func main() {
 	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// vars are what help texts take from the models.
+// vars are the parts of help texts that depend on the models.
 func vars() kong.Vars {
 	return kong.Vars{"kinds": strings.Join(vae.Kinds(), ", ")}
 }
@@ -101,11 +101,11 @@ type cli struct {
 type app struct {
 	*terminal.Terminal
 	ctx  context.Context // ends at Ctrl-C
-	keep string          // the checkpoint to remember for dragged latents
+	keep string          // checkpoint to remember for dragged latents
 
 	streams  *files.Streams
 	machines *machine.Opener
-	made     *report.Result // of the command, when it is done
+	made     *report.Result // set when the command is done
 }
 
 func newApp(ctx context.Context, t *terminal.Terminal) *app {
@@ -119,12 +119,12 @@ func run(args []string, stdout, stderr io.Writer) int {
 	out := &terminal.Outlet{Writer: stdout}
 	t := &terminal.Terminal{Stdout: out, Stderr: stderr, Args: args, JSON: slices.Contains(args, "--json")}
 	a := newApp(ctx, t)
-	if slices.Contains(args, "--progress=json") { // errors of the command line too
+	if slices.Contains(args, "--progress=json") { // errors of the command line are events too
 		a.Progress = "json"
 	}
 	err := a.execute(args)
 	a.streams.Discard()
-	if out.Err != nil { // whatever else came of it
+	if out.Err != nil { // standard output failed, whatever else happened
 		err = out.Err
 	}
 	code := exitCode(ctx, err)
@@ -151,7 +151,7 @@ func (a *app) execute(args []string) error {
 	}
 	for _, name := range []string{"TESSERA_MODEL", "TESSERA_BACKEND"} {
 		if os.Getenv(name) == "" {
-			os.Unsetenv(name) // kong would take nothing for a value
+			os.Unsetenv(name) // kong would take an empty variable as a value
 		}
 	}
 	var c cli
@@ -176,7 +176,7 @@ func (a *app) execute(args []string) error {
 	return nil
 }
 
-// Validate refuses to be quiet and not.
+// Validate refuses contradicting flags.
 func (c *cli) Validate() error {
 	if c.Quiet && (c.Progress == "bar" || c.Progress == "plain" || c.Progress == "json") {
 		return fmt.Errorf("--quiet with --progress=%s: expected one of the two", c.Progress)
@@ -193,8 +193,8 @@ func (a *app) exit(code int) {
 	os.Exit(code)
 }
 
-// verbatim takes an argument as it is: kong passes text through JSON, which
-// loses bytes of file names that are no UTF-8.
+// verbatim reads an argument unchanged: kong passes text through JSON, which would lose
+// bytes of file names that are not UTF-8.
 func verbatim(k *kong.DecodeContext, target reflect.Value) error {
 	token, err := k.Scan.PopValue("text")
 	if err == nil {
@@ -209,7 +209,7 @@ func (a *app) finish(r *report.Result) error {
 	return r.Print(a.Terminal)
 }
 
-// exitCode is the code that an error ends the program with.
+// exitCode returns the program's exit code for an error.
 func exitCode(ctx context.Context, err error) int {
 	if context.Cause(ctx) == interrupt.ErrUnread {
 		return job.ExitInterrupted
@@ -223,7 +223,7 @@ func exitCode(ctx context.Context, err error) int {
 	return terminal.ExitCode(ctx, err)
 }
 
-// usage makes a usage error of one of the parser's.
+// usage turns an error of the parser into a usage error.
 func usage(err error) error {
 	hint := "`tessera -h` lists the commands.\n"
 	parse, ok := errors.AsType[*kong.ParseError](err)

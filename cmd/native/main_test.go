@@ -26,10 +26,10 @@ import (
 	"tessera/tests/testenv"
 )
 
-// tiny is the trained model that ships with the program.
+// tiny is the trained model that comes with the program.
 const tiny = "../../assets/tiny-seedvr2.safetensors"
 
-// built is the program, and checkpoints, made once for all tests.
+// built holds the program and checkpoints, made once for all tests.
 var built struct {
 	sync.Mutex
 	dir, program string
@@ -41,14 +41,14 @@ func TestMain(m *testing.M) {
 	if err != nil {
 		panic(err)
 	}
-	for _, name := range []string{"XDG_CONFIG_HOME", "AppData"} { // where the last checkpoint is kept
+	for _, name := range []string{"XDG_CONFIG_HOME", "AppData"} { // folders of the last checkpoint's path
 		os.Setenv(name, filepath.Join(dir, "config"))
 	}
 	os.Unsetenv("TESSERA_MODEL")
-	os.Setenv("TESSERA_NO_TUNE", "1") // commands are compared to the bit, and trials on a busy machine choose by chance
+	os.Setenv("TESSERA_NO_TUNE", "1") // commands are compared bit by bit, and trials on a busy machine choose by chance
 	built.dir, built.program, built.paths = dir, filepath.Join(dir, "tessera"), map[string]string{}
 	code := 1
-	if given := os.Getenv("TESSERA_PROGRAM"); given != "" { // where there is no Go, as under Wine
+	if given := os.Getenv("TESSERA_PROGRAM"); given != "" { // without Go, as under Wine
 		built.program = given
 		code = m.Run()
 	} else if out, err := goBuild(built.program); err != nil {
@@ -66,7 +66,7 @@ func goBuild(program string) ([]byte, error) {
 	return build.CombinedOutput()
 }
 
-// made is a file that is made at its first use.
+// made returns a file that is made at its first use.
 func made(t testing.TB, name string, create func(path string) error) string {
 	t.Helper()
 	built.Lock()
@@ -88,7 +88,7 @@ func wan(t testing.TB, name string, c synthetic.WanConfig) string {
 	return made(t, name, func(path string) error { return synthetic.CreateWan(path, c) })
 }
 
-// outcome is what a run of the program left.
+// outcome is the result of a run of the program.
 type outcome struct {
 	code           int
 	stdout, stderr string
@@ -141,7 +141,7 @@ func needDevice(t testing.TB) {
 	}
 }
 
-// demoClip is a folder with the first frames of the demo clip, cropped.
+// demoClip writes a folder with the first frames of the demo clip, cropped.
 func demoClip(t testing.TB, frames, height, width int) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -205,7 +205,7 @@ func writeTensors(t testing.TB, path string, meta map[string]string, tensors ...
 	return path
 }
 
-// latentFile is a latent of synthetic values for the tiny model.
+// latentFile writes a latent of synthetic values for the tiny model.
 func latentFile(t testing.TB, shape ...int) string {
 	t.Helper()
 	n := 1
@@ -220,7 +220,7 @@ func latentFile(t testing.TB, shape ...int) string {
 	return writeTensors(t, filepath.Join(t.TempDir(), "latent.safetensors"), nil, tensor{"latent", shape, data})
 }
 
-// isEmpty checks that a folder holds nothing, hidden files included.
+// isEmpty checks that a folder is empty, including hidden files.
 func isEmpty(t testing.TB, dir string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)

@@ -22,7 +22,7 @@ func (manCmd) Help() string {
 
 func (manCmd) Run(t *terminal.Terminal, k *kong.Context) error { return t.Text(manual(k.Model)) }
 
-// manual is the manual page.
+// manual returns the manual page.
 func manual(m *kong.Application) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, ".TH TESSERA 1 \"\" \"tessera %s\" \"User Commands\"\n", programVersion().Version)
@@ -53,7 +53,7 @@ func manual(m *kong.Application) string {
 	return b.String()
 }
 
-// environment are the variables that flags have, and those.
+// environment lists the variables of flags and the program's other variables.
 func environment(all []*kong.Node) (vars [][2]string) {
 	for _, n := range all {
 		for _, f := range n.Flags {
@@ -67,14 +67,14 @@ func environment(all []*kong.Node) (vars [][2]string) {
 	return vars
 }
 
-// options explains flags.
+// options describes flags.
 func options(b *strings.Builder, flags []*kong.Flag) {
 	for _, f := range flags {
 		fmt.Fprintf(b, ".TP\n.B %s\n%s\n", roff(flagName(f)), roff(f.Help))
 	}
 }
 
-// prose sets paragraphs; those that are indented stay as they are.
+// prose writes paragraphs; indented ones stay unchanged.
 func prose(b *strings.Builder, text string) {
 	for i, p := range strings.Split(strings.TrimSpace(text), "\n\n") {
 		if i > 0 {
@@ -92,7 +92,7 @@ func prose(b *strings.Builder, text string) {
 	}
 }
 
-// roff is text that means nothing else to it.
+// roff escapes text for roff.
 func roff(s string) string {
 	s = strings.NewReplacer(`\`, `\e`, "-", `\-`, "`", "\\(ga", "'", `\(aq`, `"`, `\(dq`, "~", `\(ti`, "^", `\(ha`).Replace(s)
 	if strings.HasPrefix(s, ".") {

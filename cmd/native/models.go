@@ -26,18 +26,18 @@ func (modelsCmd) Help() string {
     tessera decode -m wan2.1 latent.safetensors -o out.mp4`
 }
 
-// published is a checkpoint as JSON tells it.
+// published is a checkpoint in JSON.
 type published struct {
 	Name    string            `json:"name"`
 	Model   string            `json:"model"`
 	File    string            `json:"file"`
 	Bytes   int64             `json:"bytes"`
-	About   bool              `json:"about,omitempty"` // bytes are rounded
+	About   bool              `json:"about,omitempty"` // bytes is rounded
 	SHA256  string            `json:"sha256,omitempty"`
 	Licence string            `json:"licence,omitempty"`
 	From    string            `json:"from"`
 	Address string            `json:"address"`
-	Path    terminal.FileName `json:"path,omitempty"` // where it is here
+	Path    terminal.FileName `json:"path,omitempty"` // if it is stored here
 }
 
 func (c *modelsCmd) Run(t *terminal.Terminal) error {
@@ -69,7 +69,7 @@ func (c *modelsCmd) Run(t *terminal.Terminal) error {
 	return w.Flush()
 }
 
-// publishedOf tells of a checkpoint, and whether it is here.
+// publishedOf describes a checkpoint, and looks for it here.
 func publishedOf(c known.Checkpoint) published {
 	return published{c.Name, c.Model, c.Base(), c.Size, c.About, c.SHA256, c.Licence, c.Repo, c.Address(models.Hub()), terminal.FileName(models.Here(c))}
 }
@@ -120,7 +120,7 @@ func (c *pullCmd) Run(a *app) error {
 	return nil
 }
 
-// pull fetches one.
+// pull downloads a checkpoint.
 func (c *pullCmd) pull(a *app, k known.Checkpoint) (string, error) {
 	if path := models.Here(k); path != "" {
 		a.Say("%s is here: %s", k.Name, path)
@@ -144,7 +144,7 @@ func (c *pullCmd) pull(a *app, k known.Checkpoint) (string, error) {
 	return path, nil
 }
 
-// coming tells every few seconds how much of a download there is.
+// coming reports every few seconds how much was downloaded.
 func (a *app) coming(name string) func(have, all int64) {
 	const every = 5 * time.Second
 	begun := time.Now()
@@ -171,8 +171,8 @@ func (a *app) coming(name string) func(have, all int64) {
 	}
 }
 
-// checkpointPath reads a flag or argument that names a checkpoint: a file, or the name of one
-// that was pulled.
+// checkpointPath reads a flag or argument that names a checkpoint: a file, or the name of
+// a pulled one.
 func checkpointPath(k *kong.DecodeContext, target reflect.Value) error {
 	if err := verbatim(k, target); err != nil {
 		return err
@@ -181,7 +181,7 @@ func checkpointPath(k *kong.DecodeContext, target reflect.Value) error {
 	return nil
 }
 
-// missing has the error of a checkpoint that is not there name the one that was meant.
+// missing adds the name of the intended checkpoint to the error of a missing file.
 func missing(text string, err error) error {
 	if told := models.Missing(text, err); told != err {
 		return job.Mark(told, job.ErrInput)

@@ -15,7 +15,7 @@ import (
 	"tessera/format/known"
 )
 
-// hub serves a file as the checkpoint that is published at an address, and counts requests.
+// hub serves a file as a published checkpoint, and counts requests.
 func hub(t *testing.T, name, file string) (asked *int) {
 	t.Helper()
 	c, ok := known.Find(name)
@@ -35,8 +35,8 @@ func hub(t *testing.T, name, file string) (asked *int) {
 	return asked
 }
 
-// A published checkpoint is listed, fetched when asked for and at no other time, and then
-// opened by its name by every command.
+// A published checkpoint is listed, downloaded only when requested, and then opened by
+// its name by every command.
 func TestPullAndUse(t *testing.T) {
 	asked := hub(t, "qwen-image", qwen(t))
 	t.Chdir(t.TempDir())
@@ -65,7 +65,7 @@ func TestPullAndUse(t *testing.T) {
 	} {
 		o := tessera(t, args...)
 		if args[0] == "plan" && o.code == 0 {
-			continue // which may have the model's numbers without its file
+			continue // it may have the model's numbers without its file
 		}
 		assert.Equal(t, job.ExitInput, o.code, "%v: %s", args, o.stderr)
 		assert.Contains(t, o.stderr, "qwen-image: is not on this machine: there is no such file, and the model qwen-image was not pulled\n  `tessera pull qwen-image` fetches qwen_image_vae.safetensors, 254 MB", "%v", args)
@@ -85,7 +85,7 @@ func TestPullAndUse(t *testing.T) {
 	require.Contains(t, succeed(t, "plan", "-m", "qwen-image", "--size", "64x64").stdout, "Qwen-Image, decode of")
 }
 
-// What is not published is refused before anything is asked for.
+// An unknown name is refused before any request.
 func TestPullOfNothing(t *testing.T) {
 	asked := hub(t, "qwen-image", qwen(t))
 	o := tessera(t, "pull", "qwen-image", "nothing")

@@ -15,8 +15,8 @@ import (
 	"tessera/vae"
 )
 
-// What lives on the host, and how much of it crossed, is told with the result, as the
-// plan has it; without --offload nothing is.
+// The result reports what lived on the host and how much was transferred, as planned;
+// without --offload it has no such values.
 func TestOffloadIsTold(t *testing.T) {
 	t.Parallel()
 	needDevice(t)
@@ -46,8 +46,8 @@ func TestOffloadIsTold(t *testing.T) {
 	assert.Regexp(t, `(?m)^decoded .*, one tile, \S+ .iB of causal memory( and weights)? on the host, \S+ .iB moved$`, text.stdout)
 }
 
-// Where a job is too large for the device, --offload on is named if that has it, and
-// nothing is that would not help.
+// If a job is too large for the device, the error suggests --offload on if that helps,
+// and nothing that does not.
 func TestHintsOfMemory(t *testing.T) {
 	args := []string{"plan", "-m", "seedvr2", "--frames=21", "--size=256x192", "--tile=off"}
 	least := func(offload string) int64 { return planJSON(t, append(args[1:], "--least", offload)...).Peak }
@@ -69,8 +69,9 @@ func TestHintsOfMemory(t *testing.T) {
 		" (--offload off takes none, with tiles that fit the device, --host-memory sets what may be taken)")
 }
 
-// --host-memory bounds what is on the host, in a plan as in a run: with a byte less than
-// a plan takes another is made, and where there is none the job is refused with what helps.
+// --host-memory limits the memory on the host, in a plan and in a run. With a byte less
+// than a plan needs, another one is made; if there is none, the job is refused with
+// advice.
 func TestHostMemoryFlag(t *testing.T) {
 	args := []string{"plan", "-m", "seedvr2", "--frames=21", "--size=256x192", "--tile=off", "--offload=on"}
 	host := planJSON(t, args[1:]...).Host

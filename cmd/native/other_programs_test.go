@@ -23,7 +23,7 @@ import (
 	"tessera/tests/synthetic"
 )
 
-// array writes a .npy file of floats, or of bytes.
+// array writes a .npy file of floats or bytes.
 func array(t *testing.T, path string, shape []int, data any) string {
 	t.Helper()
 	descr := "<f4"
@@ -133,8 +133,9 @@ func TestDecodeLayoutsOfOthers(t *testing.T) {
 	succeed(t, "decode", "-m", wan21(t), bare, "-o", path("out.npy"), "--layout=MFHW")
 }
 
-// sdScriptsCache writes a cache of sd-scripts as numpy.savez does: the .npy file of latents,
-// and sizes, by names that end in the latent's size where a file may have several.
+// sdScriptsCache writes a cache of sd-scripts as numpy.savez does: the .npy file of
+// latents, and sizes. If a file may have several latents, the names end with the latent's
+// size.
 func sdScriptsCache(t *testing.T, path, latents, suffix string) string {
 	t.Helper()
 	sizes := strings.Replace(read(t, array(t, path+".npy", []int{2}, make([]float32, 4))), "<f4", "<i8", 1)
@@ -151,8 +152,7 @@ func sdScriptsCache(t *testing.T, path, latents, suffix string) string {
 	return path
 }
 
-// decodedTo decodes a latent to a file that holds nothing before, and returns its numbers
-// and what was said.
+// decodedTo decodes a latent to a new file, and returns its numbers and the messages.
 func decodedTo(t *testing.T, path, model, latent string, flags ...string) ([]float32, string) {
 	t.Helper()
 	write(t, path, nil)
@@ -160,8 +160,8 @@ func decodedTo(t *testing.T, path, model, latent string, flags ...string) ([]flo
 	return readNPY(t, path), o.stderr
 }
 
-// Latents in the caches of trainers decode to the bits of the plain ones, by the scale
-// that the trainer has; a cache for another model is refused by name.
+// Latents in trainers' caches decode to the bits of the plain ones, with the trainer's
+// scale; a cache for another model is refused by name.
 func TestDecodeCachesOfTrainers(t *testing.T) {
 	t.Parallel()
 	needDevice(t)
@@ -209,8 +209,8 @@ func TestDecodeCachesOfTrainers(t *testing.T) {
 	})
 }
 
-// So do caches of pictures, whose latents have no frames: of one trainer some models' are
-// scaled and others' not.
+// Caches of pictures, whose latents have no frames, do so too; one trainer scales only
+// some models' latents.
 func TestDecodeCachesOfPictures(t *testing.T) {
 	t.Parallel()
 	needDevice(t)
@@ -271,7 +271,7 @@ func TestDecodeCachesOfPictures(t *testing.T) {
 	scaled, _ = made(flux2, array(t, path("plain.npy"), []int{128, 1, 1, 2}, packed))
 	got, _ = made(flux2, musubi("flux_2_dev", "1x2_float32", []int{128, 1, 2}, packed))
 	assert.Equal(t, scaled, got, "musubi-tuner's flux_2_dev")
-	spread := make([]float32, len(packed)) // [32,2,4], of channels that are rows, columns, then the VAE's
+	spread := make([]float32, len(packed)) // [32,2,4], with channels ordered by rows, columns, then the VAE's channels
 	for i, v := range packed {
 		place, channel, column := i/64, i/2%32, i%2
 		spread[channel*8+place/2*4+column*2+place%2] = v
@@ -290,7 +290,7 @@ func TestDecodeCachesOfPictures(t *testing.T) {
 	})
 }
 
-// Arrays of pixels are floats in [-1,1] or uint8, and nothing else.
+// Arrays of pixels are floats in [-1,1] or uint8; others are refused.
 func TestPixelsInArrays(t *testing.T) {
 	t.Parallel()
 	needDevice(t)
@@ -327,7 +327,7 @@ func TestPixelsInArrays(t *testing.T) {
 	})
 }
 
-// A byte order mark, with which programs of Windows begin text, is passed over.
+// A byte order mark, with which Windows programs begin text, is skipped.
 func TestByteOrderMarks(t *testing.T) {
 	const token = "abcdefghij0123456789"
 	path := filepath.Join(t.TempDir(), "tokens.txt")
@@ -346,8 +346,8 @@ func TestByteOrderMarks(t *testing.T) {
 	assert.Len(t, outcomes(t, string(out)), 2, string(out))
 }
 
-// The statistics of a config.json beside the checkpoint scale its latents, which is
-// said: without any, a pipeline's numbers are the model's own.
+// The statistics of a config.json beside the checkpoint scale its latents, with a note.
+// Without them a pipeline's numbers are the model's own.
 func TestDecodeByStatisticsBeside(t *testing.T) {
 	t.Parallel()
 	needDevice(t)
@@ -380,7 +380,7 @@ func TestDecodeByStatisticsBeside(t *testing.T) {
 	refuse(t, []refusal{{name: "few", args: "decode -m " + path("diffusion_pytorch_model.safetensors") + " " + z + " -o OUT.npy", code: job.ExitInput, want: "config.json: latents_std has 1 numbers, expected one for each of 16 channels"}})
 }
 
-// A download that broke off and left zeros is refused with the tensor's name.
+// A checkpoint whose interrupted download left zeros is refused, with the tensor's name.
 func TestHalfACheckpoint(t *testing.T) {
 	t.Parallel()
 	needDevice(t)

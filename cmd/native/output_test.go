@@ -13,8 +13,8 @@ import (
 	"tessera/app/job"
 )
 
-// workplace is a folder, made the current one, with a checkpoint, a latent, a
-// picture and a folder of frames, and other names of theirs.
+// workplace creates a folder, makes it the current one, and puts a checkpoint, a latent,
+// a picture and a folder of frames into it, with other names for them.
 func workplace(t *testing.T) string {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -43,8 +43,8 @@ func workplace(t *testing.T) string {
 	return dir
 }
 
-// linked makes a symbolic link, if there are any here: Windows may refuse them,
-// and Wine makes none without an error.
+// linked makes a symbolic link, if that is possible: Windows may refuse, and Wine makes
+// none without an error.
 func linked(to, name string) bool {
 	if os.Symlink(to, name) != nil {
 		return false
@@ -53,7 +53,7 @@ func linked(to, name string) bool {
 	return err == nil
 }
 
-// tree is the contents of all files below a folder, and where links lead.
+// tree returns the contents of all files below a folder, and the targets of links.
 func tree(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -75,8 +75,8 @@ func tree(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-// unwritable runs command lines that must fail with such a code in one line,
-// and leave everything as it is. What is wanted stands behind their " # ".
+// unwritable runs command lines that must fail with the given code and one line, and
+// change no file. The expected text follows " # ".
 func unwritable(t *testing.T, dir string, code int, lines ...string) {
 	t.Helper()
 	before := tree(t, dir)
@@ -96,7 +96,7 @@ func unwritable(t *testing.T, dir string, code int, lines ...string) {
 	}
 }
 
-// Outputs never eat inputs, by whatever name they are called.
+// Outputs never replace inputs, under any name.
 func TestRefuseInputAsOutput(t *testing.T) {
 	dir := workplace(t)
 	unwritable(t, dir, job.ExitUsage,
@@ -164,8 +164,7 @@ func TestRefuseNamelessOutputs(t *testing.T) {
 	unwritable(t, dir, job.ExitUsage, lines...)
 }
 
-// With --no-clobber nothing is replaced, not even what the output only brings
-// with it.
+// With --no-clobber no file is replaced, not even one that accompanies the output.
 func TestRefuseToClobber(t *testing.T) {
 	dir := workplace(t)
 	for _, name := range []string{"x.npy", "y-sheet.png"} {
@@ -186,7 +185,7 @@ func TestRefuseToClobber(t *testing.T) {
 	}
 }
 
-// What is no input is written as ever, beside the inputs and over older results.
+// Other outputs are written as usual, beside the inputs and over older results.
 func TestOutputsBesideInputs(t *testing.T) {
 	needDevice(t)
 	dir := workplace(t)
@@ -209,7 +208,7 @@ func TestOutputsBesideInputs(t *testing.T) {
 	require.Equal(t, before, after)
 }
 
-// A frame that a pattern stands for is an input, and so is the folder it lies in.
+// A frame that a pattern matches is an input, and so is its folder.
 func TestRefusePatternsInput(t *testing.T) {
 	frames := demoClip(t, 2, 32, 32)
 	pattern := filepath.Join(frames, "frame_%04d.png")
@@ -224,7 +223,7 @@ func TestRefusePatternsInput(t *testing.T) {
 	assert.Contains(t, succeed(t, "info", pattern).stdout, pattern+": video of 2 frames of 32x32 pixels\n")
 }
 
-// relative is a folder's tree, by names in it.
+// relative returns a folder's tree, by names relative to it.
 func relative(t *testing.T, dir string) map[string]string {
 	all := map[string]string{}
 	for path, is := range tree(t, dir) {

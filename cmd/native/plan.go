@@ -40,7 +40,7 @@ type planCmd struct {
 	flags.Shortcuts
 	flags.Tiles
 
-	file terminal.FileName // that is planned for; "": a published model
+	file terminal.FileName // the planned file; "": a published model
 }
 
 // Help is shown below the flags.
@@ -57,7 +57,7 @@ Slices have one latent frame unless --chunk sets more, or --memory leaves room f
     tessera plan -m Wan2.2_VAE.pth --frames 81 --size 1280x704 --json`
 }
 
-// planned is what a job needs; its JSON is the interface for machines.
+// planned is what a job needs; its JSON is for machines.
 type planned struct {
 	Command   string            `json:"command"`
 	Model     string            `json:"model"`
@@ -68,18 +68,18 @@ type planned struct {
 	Width     int               `json:"width"`
 	Pictures  bool              `json:"independent_frames,omitempty"`
 	Precision string            `json:"precision"`
-	Expected  float64           `json:"expected_seconds,omitempty"` // on the adapter here, with its default precision
+	Expected  float64           `json:"expected_seconds,omitempty"` // on the adapter here, at its default precision
 	Adapter   string            `json:"adapter,omitempty"`
 	report.Layout
-	Depth  int  `json:"depth,omitempty"` // of portions that the slices run in
-	Rows   bool `json:"rows,omitempty"`  // convolutions write over what they read
+	Depth  int  `json:"depth,omitempty"` // of the portions that the slices run in
+	Rows   bool `json:"rows,omitempty"`  // convolutions overwrite their input
 	Shrunk bool `json:"shrunk"`
 
-	MACs               int64 `json:"macs"` // of convolutions and products, attention's not among them
+	MACs               int64 `json:"macs"` // of convolutions and matrix products, without attention
 	AttentionMACs      int64 `json:"attention_macs"`
 	ReferenceMACs      int64 `json:"reference_macs"`
 	ReferenceAttention int64 `json:"reference_attention_macs"`
-	Bytes              int64 `json:"bytes"` // read and written if every operand of every command moved once
+	Bytes              int64 `json:"bytes"` // read and written if each command moved each operand once
 	Dispatches         int64 `json:"dispatches"`
 
 	Peak        int64  `json:"peak_device_bytes"` // the sum of the five below
@@ -87,13 +87,13 @@ type planned struct {
 	Activations int64  `json:"activation_bytes"`
 	Causal      int64  `json:"memory_bytes"`            // frames kept from slice to slice
 	Format      string `json:"memory_format,omitempty"` // f32, f16 or i8
-	Canvas      int64  `json:"canvas_bytes"`            // puts tiles together
+	Canvas      int64  `json:"canvas_bytes"`            // for assembling tiles
 	Transfer    int64  `json:"transfer_bytes"`
-	Spool       int64  `json:"spool_bytes"`                 // beside the device
-	Host        int64  `json:"host_bytes,omitempty"`        // causal memory and weights that live on the host
-	HostWeights int64  `json:"host_weight_bytes,omitempty"` // of these, weights
-	HostFree    int64  `json:"host_free_bytes,omitempty"`   // that must be free there for a run to take them
-	Moved       int64  `json:"moved_bytes,omitempty"`       // of both, to the device and back, in the whole job
+	Spool       int64  `json:"spool_bytes"`                 // outside of the device
+	Host        int64  `json:"host_bytes,omitempty"`        // causal memory, activations and weights that live on the host
+	HostWeights int64  `json:"host_weight_bytes,omitempty"` // the weights in host_bytes
+	HostFree    int64  `json:"host_free_bytes,omitempty"`   // must be free on the host before a run uses host_bytes
+	Moved       int64  `json:"moved_bytes,omitempty"`       // of host_bytes, to the device and back, in the whole job
 
 	Choices []planChoice `json:"choices,omitempty"` // with --choices
 
@@ -105,13 +105,13 @@ type planned struct {
 type planAllocation struct {
 	Buffer string `json:"buffer"`
 	Size   int64  `json:"buffer_bytes"`
-	Slice  int    `json:"slice_frames,omitempty"` // in slices of so many frames; none: always
+	Slice  int    `json:"slice_frames,omitempty"` // in slices of so many frames; absent: always
 	What   string `json:"what"`
 	Bytes  int64  `json:"bytes"`
-	Until  string `json:"until,omitempty"` // the layer that is the last to read it
+	Until  string `json:"until,omitempty"` // the last layer that reads it
 }
 
-// planLayer is one layer's part of that.
+// planLayer is one layer's share of a plan.
 type planLayer struct {
 	Name       string `json:"name"`
 	Kind       string `json:"kind"`
@@ -183,12 +183,12 @@ func (c *planCmd) expect(a *app, m *vae.Model, p *vae.Plan, r *planned) error {
 	return a.ctx.Err()
 }
 
-// open makes the model of a family's name, else of a file's header.
+// open returns the model of a family's name, or else of a file's header.
 func (c *planCmd) open(a *app) (*vae.Model, error) {
 	limits := gpu.DefaultLimits
 	limits.MaxBuffer, limits.MaxBinding = 1<<50, 1<<50
 	adapter := gpu.Info{Type: "discrete", F16: true, Memory: 1 << 50, Limits: limits}
-	settings := vae.Settings{Precision: vae.Precision(c.Precision), As: c.As, Force: true, Kernels: c.KernelSettings()} // what weights make is no matter here
+	settings := vae.Settings{Precision: vae.Precision(c.Precision), As: c.As, Force: true, Kernels: c.KernelSettings()} // planning does not depend on the weights
 	if m, err := vae.Published(c.Model, adapter, settings); !errors.Is(err, vae.ErrUnknownModel) {
 		return m, err
 	}
@@ -198,28 +198,28 @@ func (c *planCmd) open(a *app) (*vae.Model, error) {
 	return m, absent(c.Model, err)
 }
 
-// absent says of a model that is neither a family nor a file what there is.
+// absent reports that a model is neither a family nor a file, and lists the families.
 func absent(model string, err error) error {
 	if told := missing(model, err); told != err {
 		return told
 	}
-	if _, there := os.Stat(model); errors.Is(err, fs.ErrNotExist) && there != nil { // a shard of it may be what isn't there
+	if _, there := os.Stat(model); errors.Is(err, fs.ErrNotExist) && there != nil { // otherwise one of its shards is missing
 		return terminal.Refused("--model=%s: there is no such file, expected a checkpoint or a name of `tessera models`", model)
 	}
 	return err
 }
 
-// options are how the flags have the job cut.
+// options returns the job's options from the flags.
 func (c *planCmd) options(m *vae.Model) (vae.Options, error) {
 	o, err := c.Tiles.Choices().Options()
-	o.Independent, o.Internals.Least, o.Host = c.independent(m), c.Least, cmp.Or(o.Host, 1<<50) // not this machine's
+	o.Independent, o.Internals.Least, o.Host = c.independent(m), c.Least, cmp.Or(o.Host, 1<<50) // independent of this machine
 	if o.Chunk == vae.AutoChunk && c.Memory == 0 {
-		o.Chunk = 1 // not what there is always room for
+		o.Chunk = 1 // not the largest that fits
 	}
 	return o, err
 }
 
-// lay lays the job out.
+// lay plans the job.
 func (c *planCmd) lay(ctx context.Context, m *vae.Model, o vae.Options) (*vae.Plan, error) {
 	n, h, w := int(c.Frames), c.Size.H, c.Size.W
 	if c.Op == "encode" {
@@ -238,7 +238,7 @@ func (c *planCmd) lay(ctx context.Context, m *vae.Model, o vae.Options) (*vae.Pl
 	return p.Plan, nil
 }
 
-// free is how much must be free on the host for a run to take so much there.
+// free returns how much memory must be free on the host before a run uses so much of it.
 func (c *planCmd) free(host int64) int64 {
 	if c.Host > 0 {
 		return host
@@ -246,7 +246,7 @@ func (c *planCmd) free(host int64) int64 {
 	return engine.HostFree(host)
 }
 
-// independent is whether frames are pictures.
+// independent reports whether frames are pictures.
 func (c *planCmd) independent(m *vae.Model) bool {
 	if c.Independent == nil {
 		return m.Config.Independent
@@ -254,7 +254,7 @@ func (c *planCmd) independent(m *vae.Model) bool {
 	return *c.Independent
 }
 
-// planned sums a plan up.
+// planned sums a plan.
 func (c *planCmd) planned(m *vae.Model, p *vae.Plan) *planned {
 	r := &planned{
 		Command: "plan", Model: m.Config.Model, Op: c.Op, Frames: int(c.Frames), Height: c.Size.H, Width: c.Size.W, Pictures: c.independent(m), Precision: c.Precision,
@@ -367,7 +367,7 @@ func (c *planCmd) tell(a *app, r *planned, p *vae.Plan) error {
 	return t.Flush()
 }
 
-// in8 says that causal memory is kept in 8 bits.
+// in8 describes causal memory of 8 bits.
 func in8(p *vae.Plan) string {
 	if p.CausalI8 {
 		return " in 8 bits"
@@ -375,17 +375,17 @@ func in8(p *vae.Plan) string {
 	return ""
 }
 
-// link is what crosses in a second between a card and its machine, of PCI Express
-// 4.0 with 16 lanes as it is measured: 25 of 32 GB.
+// link is the bytes per second between a card and its machine, measured on PCI Express
+// 4.0 with 16 lanes: 25 of 32 GB.
 const link = 25e9
 
-// crossing says whether what crosses or the arithmetic takes longer.
+// crossing says whether the transfers or the arithmetic take longer.
 func crossing(r *planned) string {
 	flops := 2 * float64(r.MACs+r.AttentionMACs) * link / float64(r.Moved)
 	return fmt.Sprintf("at %d GB/s that takes longer than the arithmetic on devices faster than %sFLOP/s", int(link/1e9), terminal.Scaled(int64(flops)))
 }
 
-// tellMap prints what lies where.
+// tellMap prints the content of the device buffers.
 func (c *planCmd) tellMap(a *app, all []planAllocation) error {
 	t := tabwriter.NewWriter(a.Stdout, 0, 0, 3, ' ', 0)
 	if len(all) > 0 {
@@ -401,23 +401,23 @@ func (c *planCmd) tellMap(a *app, all []planAllocation) error {
 	return t.Flush()
 }
 
-// planChoice is one way to do a job; its JSON is the interface for machines.
+// planChoice is one way to do a job; its JSON is for machines.
 type planChoice struct {
 	Tile    string `json:"tile"` // "off", or HxW in pixels
 	Tiles   int    `json:"tiles"`
 	Offload bool   `json:"offload"` // causal memory or weights live on the host
-	Exact   bool   `json:"exact"`   // the result is that of one tile
-	Fits    bool   `json:"fits"`    // the budget; else it is the least that this takes
+	Exact   bool   `json:"exact"`   // the result equals one tile's
+	Fits    bool   `json:"fits"`    // the peak fits the budget; otherwise it is the least possible
 	Peak    int64  `json:"peak_device_bytes"`
 	Host    int64  `json:"host_bytes"`
-	Free    int64  `json:"host_free_bytes"` // that must be free there for a run to take those
-	Moved   int64  `json:"moved_bytes"`     // between the two, in the whole job
-	MACs    int64  `json:"macs"`            // attention's among them
+	Free    int64  `json:"host_free_bytes"` // must be free on the host before a run uses host_bytes
+	Moved   int64  `json:"moved_bytes"`     // between device and host, in the whole job
+	MACs    int64  `json:"macs"`            // including attention
 }
 
-// alternatives are the ways that there are: untiled with causal memory or weights on
-// the host, where they may be, and without, and the largest tile within the budget, with
-// and without. What comes to the same is one.
+// alternatives returns the ways to do a job: untiled and in the largest tile within the
+// budget, each without offload and, if allowed, with causal memory or weights on the
+// host. Equal ways appear once.
 func (c *planCmd) alternatives(ctx context.Context, m *vae.Model, o vae.Options) ([]planChoice, error) {
 	untiled, auto := o, o
 	untiled.Tile, untiled.Overlap, untiled.Shrink = tiling.Choice{}, tiling.Size{}, false
@@ -435,7 +435,7 @@ func (c *planCmd) alternatives(ctx context.Context, m *vae.Model, o vae.Options)
 			p, err = c.lay(ctx, m, o)
 		}
 		switch {
-		case errors.Is(err, tiling.ErrBudget) || errors.Is(err, vae.ErrMemory): // there is no such tile
+		case errors.Is(err, tiling.ErrBudget) || errors.Is(err, vae.ErrMemory): // no such tile exists
 			continue
 		case err != nil:
 			return nil, err
@@ -451,7 +451,7 @@ func (c *planCmd) alternatives(ctx context.Context, m *vae.Model, o vae.Options)
 	return all, nil
 }
 
-// tellChoices prints them side by side.
+// tellChoices prints the alternatives side by side.
 func (c *planCmd) tellChoices(a *app, all []planChoice) error {
 	if len(all) == 0 {
 		return nil
@@ -475,8 +475,9 @@ func yes(is bool) string {
 	return "no"
 }
 
-// The largest frame and clip that are planned, in pixels. A frame's attention is recorded
-// block by block, which of 16K would take a hundred gigabytes, and no count may overflow.
+// The largest frame and clip that are planned, in pixels. The plan records a frame's
+// attention block by block, which would take a hundred gigabytes for 16K, and counts must
+// not overflow.
 const (
 	mostPixels = 1 << 25 // of a frame: 8K
 	mostInAll  = 1 << 38

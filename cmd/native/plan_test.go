@@ -32,8 +32,8 @@ func planJSON(t *testing.T, args ...string) (r planned) {
 	return r
 }
 
-// The published models are planned without a checkpoint and without a device,
-// and so is a file of which there is nothing but the header.
+// Published models are planned without a checkpoint and without a device, and so is a
+// file with only its header.
 func TestPlan(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "hole.safetensors")
 	var specs []safetensors.Spec
@@ -78,8 +78,8 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// A plan is what a job of that size plans, whatever the flags: trimmed to odd
-// sizes, of pictures, within a budget.
+// A plan equals the one of a job of that size, for all flags: trimmed to odd sizes, of
+// pictures, within a budget.
 func TestPlanIsTheJobs(t *testing.T) {
 	adapter := gpu.Info{Type: "discrete", F16: true, Memory: 1 << 50, Limits: gpu.DefaultLimits}
 	adapter.Limits.MaxBuffer, adapter.Limits.MaxBinding = 1<<50, 1<<50
@@ -110,8 +110,8 @@ func TestPlanIsTheJobs(t *testing.T) {
 	assert.Equal(t, []any{1, r.Host, true}, []any{r.Tiles, r.HostWeights, r.Host > 0}, "with its weights on the host the picture fits")
 }
 
-// The ways that there are to do a job, next to each other: what fits is what the job
-// plans with the same flags, and what does not fit is told what it takes at least.
+// The alternatives appear side by side: one that fits is what the job plans with the same
+// flags, and one that does not fit shows the least that it needs.
 func TestPlanChoices(t *testing.T) {
 	args := []string{"--model=seedvr2", "--frames=21", "--size=512x384", "--memory=1GiB", "--choices"}
 	r := planJSON(t, append(args, "--tile=auto")...)
@@ -140,8 +140,8 @@ func TestPlanChoices(t *testing.T) {
 	assert.Len(t, picture.Choices, 1, "a picture keeps nothing, and without a budget no tile is larger")
 }
 
-// Causal memory in 8 bits is a little more than half of halves and a quarter of f32;
-// with --offload the host has it, and as much less crosses.
+// Causal memory in 8 bits takes a little more than half of f16's and a quarter of f32's;
+// with --offload it is on the host, and the transfers shrink accordingly.
 func TestPlanMemoryFormat(t *testing.T) {
 	args := []string{"--model=wan2.1", "--frames=21", "--size=512x384", "--tile=off"}
 	with := func(more ...string) planned { return planJSON(t, append(args[:4:4], more...)...) }
@@ -163,8 +163,8 @@ func TestPlanMemoryFormat(t *testing.T) {
 	assert.Equal(t, 2, o.code)
 }
 
-// What people read: the job, tiles, products next to the reference's, traffic
-// and memory; with --layers every layer.
+// The text for people: the job, tiles, products beside the reference's, traffic and
+// memory; with --layers every layer.
 func TestPlanForPeople(t *testing.T) {
 	o := tesseraEnv(t, noDevice, "plan", "--model=seedvr2", "--frames=21", "--size=512x256", "--tile=off", "--layers")
 	require.Equal(t, 0, o.code, o.stderr)
@@ -191,7 +191,7 @@ func TestScaled(t *testing.T) {
 	}
 }
 
-// What can't be planned is a usage error that says what there is.
+// An impossible plan is a usage error that says what is possible.
 func TestPlanRefuses(t *testing.T) {
 	for args, says := range map[string]string{
 		"--model=seedvr3 --size=64x64":                          "there is no such file, expected a checkpoint or a name of `tessera models`",
@@ -217,8 +217,7 @@ func TestPlanRefuses(t *testing.T) {
 	assert.Equal(t, job.ExitInput, o.code, o.stderr)
 }
 
-// The longest clip and the largest frame that are taken are counted without an
-// overflow.
+// The longest clip and the largest frame are counted without an overflow.
 func TestPlanOfTheLargest(t *testing.T) {
 	testenv.Long(t)
 	for _, size := range [][2]string{{"--size=1024x256", "--frames=1048573"}, {"--size=7680x4320", "--frames=1"}} {
@@ -231,8 +230,8 @@ func TestPlanOfTheLargest(t *testing.T) {
 	}
 }
 
-// The map has every buffer of the peak, and what lies in them until which layer.
-// With the least memory there are more of them, in less.
+// The map has every buffer of the peak, with its contents and their last layers. With the
+// least memory it has more buffers in less memory.
 func TestPlanMap(t *testing.T) {
 	args := []string{"--model=wan2.1", "--frames=9", "--size=320x192", "--tile=off", "--map"}
 	r, least := planJSON(t, args...), planJSON(t, append(args, "--least")...)
@@ -264,8 +263,8 @@ func TestPlanMap(t *testing.T) {
 	require.Regexp(t, `memory decoder\.head\.2 1 .* all `, o.stdout)
 }
 
-// A published model is planned by its usual name alone, at a usual size, and where there is
-// an adapter with the time that it takes there.
+// A published model is planned by its name alone, at a usual size, and if there is an
+// adapter with the time that it takes there.
 func TestPlanByName(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]planned{

@@ -16,11 +16,11 @@ import (
 	"tessera/vae"
 )
 
-// checkPreview refuses, without a device, a checkpoint that can't preview what another one
-// decodes.
+// checkPreview refuses, without a device, a checkpoint that cannot preview another one's
+// decode.
 func (c *decodeCmd) checkPreview(a *app, of vae.Config, d job.Decoding) error {
 	s := c.Settings(c.Forcing)
-	s.As = "" // which is about the other one
+	s.As = "" // it is about the other checkpoint
 	tiny, err := a.machines.CheckFor(a.ctx, c.PreviewModel, s, "decode")
 	if err == nil {
 		of, err = of.As(d.Options.As)
@@ -34,8 +34,8 @@ func (c *decodeCmd) checkPreview(a *app, of vae.Config, d job.Decoding) error {
 	return nil
 }
 
-// previews are the files that clips are previewed in, beside their outputs: what any
-// viewer opens, whatever the outputs are.
+// previews returns the preview files of the clips, beside their outputs. Their format is
+// one that any viewer opens, whatever the outputs' is.
 func (c *decodeCmd) previews(clips files.Outputs, d job.Decoding) (all files.Outputs) {
 	if c.PreviewModel == "" {
 		return nil
@@ -55,8 +55,8 @@ func (c *decodeCmd) previews(clips files.Outputs, d job.Decoding) (all files.Out
 	return all
 }
 
-// preview decodes the clips with the preview's checkpoint into files, and tells where they
-// are. remove takes them away.
+// preview decodes the clips with the preview's checkpoint into files, and reports where
+// they are. remove deletes them.
 func (c *decodeCmd) preview(a *app, e *machine.Machine, d job.Decoding, to files.Outputs) (remove func(), err error) {
 	var written []string
 	remove = func() {
@@ -111,6 +111,6 @@ func (c *decodeCmd) preview(a *app, e *machine.Machine, d job.Decoding, to files
 		a.Note("preview: %s, until the output is complete", path)
 		return nil
 	})
-	e.Device.ResetPeaks() // what is told is the decode's
+	e.Device.ResetPeaks() // the reported peaks are the decode's
 	return remove, err
 }

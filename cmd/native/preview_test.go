@@ -19,7 +19,7 @@ import (
 	"tessera/tests/synthetic"
 )
 
-// tae is a small TAEHV.
+// tae returns a small TAEHV.
 func tae(t testing.TB, name string, latent int) string {
 	t.Helper()
 	return made(t, name, func(path string) error {
@@ -27,7 +27,7 @@ func tae(t testing.TB, name string, latent int) string {
 	})
 }
 
-// wanLatent is a file with latents of Wan 2.1.
+// wanLatent writes a file with latents of Wan 2.1.
 func wanLatent(t testing.TB, clips, frames int) string {
 	t.Helper()
 	all := make([]float64, clips*16*frames*3*4)
@@ -39,8 +39,8 @@ func wanLatent(t testing.TB, clips, frames int) string {
 	return writeTensors(t, filepath.Join(t.TempDir(), "z.safetensors"), nil, tensor{"samples", []int{clips, 16, frames, 3, 4}, data})
 }
 
-// A preview is the tiny model's own decode. It lies beside the output before the output's
-// first tile, and is gone at the end. The output is what it is without.
+// A preview equals the tiny model's decode. It is beside the output before the output's
+// first tile, and removed at the end. The output does not change.
 func TestPreview(t *testing.T) {
 	t.Parallel()
 	needDevice(t)
@@ -79,7 +79,7 @@ func TestPreview(t *testing.T) {
 	assert.NoFileExists(t, in("out.tiff"))
 }
 
-// Of two latent frames CogVideoX and its tiny autoencoder make eight frames.
+// CogVideoX and its tiny autoencoder decode two latent frames to eight frames.
 func TestPreviewOfCogVideoX(t *testing.T) {
 	t.Parallel()
 	needDevice(t)
@@ -98,8 +98,8 @@ func TestPreviewOfCogVideoX(t *testing.T) {
 	assert.FileExists(t, out)
 }
 
-// stalled starts the program with an error output that is full: it waits at its first line
-// there, until the output is read to its end.
+// stalled starts the program with a full error output: it waits at its first line there,
+// until the output is read.
 func stalled(t *testing.T, args ...string) (cmd *exec.Cmd, read func() string) {
 	t.Helper()
 	r, w, err := os.Pipe()
@@ -119,7 +119,8 @@ func stalled(t *testing.T, args ...string) (cmd *exec.Cmd, read func() string) {
 	}
 }
 
-// Clips of a batch have a preview each. A preview's model has to be for the model's latents.
+// Each clip of a batch has a preview. The preview's model must be for the model's
+// latents.
 func TestPreviewsOfBatch(t *testing.T) {
 	t.Parallel()
 	needDevice(t)

@@ -13,9 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A profile's layers and kinds do what the plan says and take no longer than
-// the job, and the trace has the same: events of the GPU, one after the other,
-// within the submissions that hold them.
+// A profile's layers and kinds have the plan's work and take no longer than the job. The
+// trace has the same events of the GPU, one after another, within their submissions.
 func TestProfile(t *testing.T) {
 	needDevice(t)
 	dir := t.TempDir()
@@ -45,7 +44,7 @@ func TestProfile(t *testing.T) {
 	for _, l := range s.Layers {
 		names[l.Name] = true
 		seconds["layers"] += l.Seconds
-		if !strings.HasPrefix(l.Name, "fold ") { // of weights, before
+		if !strings.HasPrefix(l.Name, "fold ") { // of weights, before the job
 			flops += l.FLOPs
 			if !strings.HasSuffix(l.Name, " taps") && !strings.HasSuffix(l.Name, " winograd") { // sums of a layer's weights
 				order = append(order, l.Name)
@@ -59,7 +58,7 @@ func TestProfile(t *testing.T) {
 	require.InDelta(t, s.Busy, seconds["layers"], 1e-6)
 	require.InDelta(t, s.Busy, seconds["kinds"], 1e-6)
 	for _, l := range plannedLayers(t, "-m", tiny, "--frames=5", "--size=32x32", "--precision=f32") {
-		if l.Name != "to_rgba8" { // .npy has floats
+		if l.Name != "to_rgba8" { // .npy stores floats
 			planned = append(planned, l.Name)
 		}
 	}
@@ -79,7 +78,7 @@ func TestProfile(t *testing.T) {
 	checkTrace(t, events.TraceEvents, s, names)
 }
 
-// plannedLayers are those that tessera plan tells of.
+// plannedLayers returns the layers of tessera plan.
 func plannedLayers(t *testing.T, args ...string) (layers []struct{ Name string }) {
 	t.Helper()
 	var plan struct{ Layers []struct{ Name string } }
@@ -87,10 +86,10 @@ func plannedLayers(t *testing.T, args ...string) (layers []struct{ Name string }
 	return plan.Layers
 }
 
-// checkTrace holds a trace's events to what its stage says.
+// checkTrace compares a trace's events with its stage.
 func checkTrace(t *testing.T, events []report.TraceEvent, s report.Profile, layers map[string]bool) {
 	t.Helper()
-	const slack = 1e-3 // of a microsecond, for rounding
+	const slack = 1e-3 // microseconds, for rounding
 	var sent []report.TraceEvent
 	last, busy := 0.0, 0.0
 	for _, e := range events {
@@ -113,8 +112,8 @@ func checkTrace(t *testing.T, events []report.TraceEvent, s report.Profile, laye
 	require.LessOrEqual(t, last/1e6, s.Seconds)
 }
 
-// A trace is an output as others are: of a name that says so, in no input's
-// place, and with --no-clobber in nobody's.
+// A trace is an output like others: its name must have the extension, it must not replace
+// an input, nor with --no-clobber any file.
 func TestProfileNames(t *testing.T) {
 	latent := latentFile(t, 16, 1, 2, 2)
 	there := filepath.Join(t.TempDir(), "there.json")

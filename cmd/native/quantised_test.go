@@ -15,8 +15,8 @@ import (
 	"tessera/tests/synthetic"
 )
 
-// A checkpoint of int8 with a scale for each channel makes what the numbers that it
-// stands for make, to the bit, and that is said once; without its scales it is refused.
+// A checkpoint of int8 with a scale per channel gives, to the bit, the results of its
+// dequantised numbers, with one note; without its scales it is refused.
 func TestQuantisedCheckpoint(t *testing.T) {
 	t.Parallel()
 	needDevice(t)

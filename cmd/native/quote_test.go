@@ -19,11 +19,11 @@ import (
 	"tessera/format/safetensors"
 )
 
-// evil is what a stranger may call things: it clears a terminal, turns text
-// around, and begins a line as this program would.
+// evil is a hostile name: it clears a terminal, reverses text, and begins a line like
+// this program's.
 const evil = "a\x1b[2J\x1b]0;owned\a\u202egnp.\u009b31m\u2028\x7f\r\ntessera: warning: all is well"
 
-// harmless holds what was printed to what terminals don't obey.
+// harmless checks that the output has no terminal control characters.
 func harmless(t *testing.T, o outcome) {
 	t.Helper()
 	for _, text := range []string{o.stdout, o.stderr} {
@@ -36,7 +36,7 @@ func harmless(t *testing.T, o outcome) {
 	}
 }
 
-// tensorsNamed is a file of tensors by these names, of both kinds.
+// tensorsNamed writes files of tensors with these names, in both formats.
 func tensorsNamed(t *testing.T, meta map[string]string, names ...string) (paths []string) {
 	t.Helper()
 	var tensors []tensor
@@ -51,15 +51,14 @@ func tensorsNamed(t *testing.T, meta map[string]string, names ...string) (paths 
 	return paths
 }
 
-// Names of tensors that a terminal would obey are escaped, wherever they come
-// from and whatever becomes of them.
+// Control characters in names of tensors are escaped in every message.
 func TestNamesAreQuoted(t *testing.T) {
 	z := latentFile(t, 16, 1, 2, 2)
 	out := filepath.Join(t.TempDir(), "out.png")
 	for _, names := range [][]string{
 		{evil, evil + "2"}, // no model
-		{seedVR2Mark, "encoder.down_blocks.0." + evil},              // a model's mark, and no more of it
-		{"decoder.middle.0.residual.0.gamma", evil, evil + "again"}, // another's
+		{seedVR2Mark, "encoder.down_blocks.0." + evil},              // a model's mark alone
+		{"decoder.middle.0.residual.0.gamma", evil, evil + "again"}, // another model's
 	} {
 		for _, path := range tensorsNamed(t, map[string]string{evil: evil, "norm_num_groups": evil}, names...) {
 			for _, args := range [][]string{{"info", path}, {"decode", "-m", path, z, "-o", out}, {"decode", "-m", tiny, path, "-o", out}} {
@@ -75,7 +74,7 @@ func TestNamesAreQuoted(t *testing.T) {
 
 const seedVR2Mark = "decoder.up_blocks.2.upsamplers.0.upscale_conv.weight"
 
-// Metadata is printed by info, and parts of it by others.
+// info prints metadata, and other commands print parts of it.
 func TestMetadataIsQuoted(t *testing.T) {
 	dir := t.TempDir()
 	meta := map[string]string{evil: evil, "a long": strings.Repeat("x", 4<<20), "tessera.model": evil, "tessera.family": evil, "tessera.file": evil}
@@ -89,7 +88,7 @@ func TestMetadataIsQuoted(t *testing.T) {
 	require.Contains(t, o.stdout, "(4194304 bytes)")
 	require.Contains(t, o.stdout, "and 55 more")
 
-	// JSON keeps all of it, in escapes.
+	// JSON keeps everything, escaped.
 	o = succeed(t, "info", z, "--json")
 	var told struct{ Metadata map[string]string }
 	require.NoError(t, json.Unmarshal([]byte(o.stdout), &told))
@@ -105,7 +104,7 @@ func TestMetadataIsQuoted(t *testing.T) {
 	}
 }
 
-// A file's own name may come from an archive.
+// A file's name may come from an archive.
 func TestFileNamesAreQuoted(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("names have no such characters there")
@@ -123,7 +122,7 @@ func TestFileNamesAreQuoted(t *testing.T) {
 	}
 }
 
-// A file's every tensor was listed.
+// Lists of tensors are shortened.
 func TestLongListsEnd(t *testing.T) {
 	f, err := safetensors.Open(tiny)
 	require.NoError(t, err)

@@ -21,7 +21,7 @@ import (
 	"tessera/app/resume"
 )
 
-// recordOf is what a folder of --resume says of itself.
+// recordOf reads the record in a folder of --resume.
 func recordOf(t *testing.T, folder string) (r resume.Record) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(folder, resume.RecordFile))
@@ -33,9 +33,9 @@ func recordOf(t *testing.T, folder string) (r resume.Record) {
 	return r
 }
 
-// Killed at any moment, again and again, a decode with --resume comes to its end
-// without making finished frames twice, to the bytes that it makes in one go, and
-// leaves nothing else. Until then the output is not there.
+// A decode with --resume that is killed at any moments finishes without making finished
+// frames twice. It gives the bytes of one run, and leaves no other files. The output
+// appears only at the end.
 func TestKilledGoesOn(t *testing.T) {
 	t.Parallel()
 	needDevice(t)
@@ -74,7 +74,7 @@ func TestKilledGoesOn(t *testing.T) {
 					close(ended)
 				}()
 				switch wait := rand.N(took / 4); {
-				case n < kills(t)+2: // behind the first frames that it keeps, of the first start at once
+				case n < kills(t)+2: // after the first frames that it stores, for the first start at once
 					for recordOf(t, folder).Frames == kept && !closed(ended, 5*time.Millisecond) {
 					}
 					if n > 0 {
@@ -98,7 +98,8 @@ func TestKilledGoesOn(t *testing.T) {
 				if cmd.ProcessState.Success() && goneOn {
 					break
 				}
-				// It was done before the kill, or killed as it tidied up: from the beginning.
+				// It was done before the kill, or killed while it cleaned up: start
+				// again.
 				require.NoError(t, os.RemoveAll(out))
 				require.NoError(t, os.RemoveAll(folder))
 				rounds++
@@ -110,7 +111,7 @@ func TestKilledGoesOn(t *testing.T) {
 	}
 }
 
-// closed waits a while for a channel to be closed.
+// closed waits some time for a channel to be closed.
 func closed(c <-chan bool, wait time.Duration) bool {
 	select {
 	case <-c:
@@ -138,8 +139,8 @@ func leave(t *testing.T, folder string, args ...string) {
 	require.Positive(t, recordOf(t, folder).Frames)
 }
 
-// A decode goes on with its memory elsewhere, to the same bytes, where the plan is
-// else the same.
+// A decode continues with its memory in another place, with equal bytes, if the plan is
+// otherwise equal.
 func TestResumeElsewhere(t *testing.T) {
 	t.Parallel()
 	needDevice(t)
@@ -157,8 +158,7 @@ func TestResumeElsewhere(t *testing.T) {
 	require.True(t, bytes.Equal(want, got), "other frames")
 }
 
-// What is kept of one decode is not taken for another's, nor what is cut short for
-// whole; and what can't be gone on with is refused before the work.
+// A folder of another decode, or a truncated one, is refused before the work.
 func TestResumeRefuses(t *testing.T) {
 	t.Parallel()
 	needDevice(t)
@@ -180,7 +180,7 @@ func TestResumeRefuses(t *testing.T) {
 		assert.Contains(t, o.stderr, says)
 	}
 	require.True(t, maps.Equal(kept, tree(t, folder)), "what was kept is changed")
-	for _, name := range []string{"memory0", "memory1"} { // as if written behind a slice more than the record says
+	for _, name := range []string{"memory0", "memory1"} { // as if written after one slice more than the record says
 		path := filepath.Join(folder, name)
 		memory, err := os.ReadFile(path)
 		require.NoError(t, err)

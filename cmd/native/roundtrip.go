@@ -44,7 +44,7 @@ func (roundtripCmd) Help() string {
     tessera roundtrip -m Wan2.1_VAE.pth in.mp4 -o out.mp4`
 }
 
-// Validate refuses what its flags do; kong asks one method only.
+// Validate calls the embedded flags' Validate, because kong calls only one.
 func (c *roundtripCmd) Validate() error {
 	return cmp.Or(c.Sampling.Validate(), c.Tiles.Validate())
 }
@@ -132,7 +132,7 @@ func (c *roundtripCmd) choices() job.Choices {
 	return w
 }
 
-// soundFile is the file that --audio names; "" for the words that it knows.
+// soundFile returns the file that --audio names, "" for its keywords.
 func (c *roundtripCmd) soundFile() string {
 	if c.Audio == "input" || c.Audio == "none" {
 		return ""
@@ -140,8 +140,8 @@ func (c *roundtripCmd) soundFile() string {
 	return c.Audio
 }
 
-// sound is the file whose sound goes along, and whether it was asked for. That of
-// the video doesn't fit where it is played at another speed.
+// sound returns the file that the sound comes from, and whether the user asked for it.
+// The input's own sound does not fit if the video plays at another speed.
 func (c *roundtripCmd) sound(a *app, o job.Encoding) (file string, asked bool) {
 	switch {
 	case c.Audio == "none":
@@ -157,7 +157,7 @@ func (c *roundtripCmd) sound(a *app, o job.Encoding) (file string, asked bool) {
 	return c.Video, false
 }
 
-// sheetName is the picture's name beside the output's.
+// sheetName returns the picture's name beside the output.
 func sheetName(output string) string {
 	output = filepath.Clean(output)
 	if info, err := os.Stat(output); err != nil || !info.IsDir() {
@@ -172,13 +172,13 @@ type trip struct {
 	*machine.Machine
 	clip  media.Clip
 	sinks []*media.Sink
-	note  string // on the sheet
+	note  string // text on the sheet
 
-	latent latent.Latent // made by the way
+	latent latent.Latent // between the two directions
 	sheet  *media.Sheet
 }
 
-// run does both directions and fills in what r lacks.
+// run does both directions and completes r.
 func (t *trip) run(o job.Encoding, r *report.Result) error {
 	there, back, err := t.plan(o, r.Command)
 	if err != nil {
@@ -214,8 +214,8 @@ func (t *trip) run(o job.Encoding, r *report.Result) error {
 	return nil
 }
 
-// plan lays both directions out, so that what either can't have, and the disk that
-// they take together, is told before the work.
+// plan plans both directions, to report what either cannot do, and the disk space of
+// both, before the work.
 func (t *trip) plan(o job.Encoding, command string) (*vae.EncodePlan, *vae.DecodePlan, error) {
 	there, err := t.PlanEncode(t.ctx, o)
 	if err != nil {
@@ -225,7 +225,7 @@ func (t *trip) plan(o job.Encoding, command string) (*vae.EncodePlan, *vae.Decod
 	if err != nil {
 		return nil, nil, err
 	}
-	d := files.Disk{Spool: max(there.Spool, back.Spool)} // one is gone before the other comes
+	d := files.Disk{Spool: max(there.Spool, back.Spool)} // the first one is removed before the second is created
 	for _, s := range t.sinks {
 		d.Output += s.Kept()
 	}

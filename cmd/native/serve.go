@@ -132,7 +132,7 @@ func (c *serveCmd) Run(a *app) error {
 	return s.Serve()
 }
 
-// Validate refuses a queue and a time of nothing, and an address without a port.
+// Validate refuses an empty queue, a zero time and an address without a port.
 func (c *serveCmd) Validate() error {
 	_, _, address := net.SplitHostPort(c.Listen)
 	switch {
@@ -148,8 +148,8 @@ func (c *serveCmd) Validate() error {
 	return nil
 }
 
-// jobs is the folder that jobs are kept in over a restart. A free port is another
-// at each start: then there is none but what is asked for, nor without models.
+// jobs returns the folder that keeps jobs over a restart. Without models there are no
+// jobs. A free port differs at each start, so it gets only the folder that --jobs names.
 func (c *serveCmd) jobs() (string, error) {
 	_, port, err := net.SplitHostPort(c.Listen)
 	if c.Jobs != "" || len(c.Models) == 0 || err != nil || port == "0" || port == "" {
@@ -162,12 +162,12 @@ func (c *serveCmd) jobs() (string, error) {
 	return filepath.Join(cache, "tessera", "jobs-"+port), nil
 }
 
-// models are those that programs are answered with.
+// models returns the models for programs.
 func (c *serveCmd) models() ([]api.Model, error) {
 	var all []api.Model
 	for _, text := range c.Models {
 		name, path, named := strings.Cut(text, "=")
-		if _, err := os.Stat(text); err == nil || !named { // a file's name may have a = in it
+		if _, err := os.Stat(text); err == nil || !named { // a file's name may contain =
 			path = text
 			name = strings.TrimSuffix(filepath.Base(text), ".index.json") // of a checkpoint in several files
 			name = strings.TrimSuffix(name, filepath.Ext(name))
@@ -208,10 +208,10 @@ func (c *serveCmd) models() ([]api.Model, error) {
 	return all, nil
 }
 
-// minToken bounds a token from below, in characters: what is shorter can be guessed.
+// minToken is the shortest token, in characters: shorter ones can be guessed.
 const minToken = 16
 
-// tokens are those of a file, and what each is called.
+// tokens reads the tokens in a file, with each one's name.
 func (c *serveCmd) tokens(ctx context.Context) (map[string]string, error) {
 	if c.TokenFile == "" {
 		return nil, nil
@@ -244,7 +244,7 @@ func (c *serveCmd) tokens(ctx context.Context) (map[string]string, error) {
 	return all, nil
 }
 
-// certificates are what https is served by; none is http.
+// certificates loads the certificates for https; without any the server uses http.
 func (c *serveCmd) certificates(ctx context.Context) ([]tls.Certificate, error) {
 	if c.TLSCert == "" {
 		return nil, nil
@@ -264,7 +264,7 @@ func (c *serveCmd) certificates(ctx context.Context) ([]tls.Certificate, error) 
 	return []tls.Certificate{pair}, nil
 }
 
-// page is what is served.
+// page returns the page's files.
 func (c *serveCmd) page() (fs.FS, error) {
 	if c.Page == "" {
 		return web.Page()
@@ -275,7 +275,8 @@ func (c *serveCmd) page() (fs.FS, error) {
 	return os.DirFS(c.Page), nil
 }
 
-// adapter is the one that jobs will run on; nil where there is none, and that is allowed.
+// adapter returns the adapter that jobs will use; nil if there is none and that is
+// allowed.
 func (c *serveCmd) adapter(a *app, o gpu.Options) (*report.Adapter, error) {
 	dev, err := machine.OpenDevice(o)
 	switch {
@@ -290,15 +291,15 @@ func (c *serveCmd) adapter(a *app, o gpu.Options) (*report.Adapter, error) {
 	return nil, job.Mark(fmt.Errorf("%w (--allow-no-adapter serves the page alone)", err), job.ErrNoDevice)
 }
 
-// announcement is what is told at the start; its JSON is the interface for machines.
+// announcement is what the server prints at the start; its JSON is for machines.
 type announcement struct {
 	URL       string          `json:"url"`
 	Adapter   *report.Adapter `json:"adapter,omitempty"`
 	Models    []string        `json:"models"`
-	Endpoints []string        `json:"endpoints"` // for programs; none without models
+	Endpoints []string        `json:"endpoints"` // for programs; empty without models
 }
 
-// announce tells the address, and what is there.
+// announce prints the address, and what is served.
 func (c *serveCmd) announce(a *app, url string, adapter *report.Adapter, models []api.Model) error {
 	told := announcement{URL: url, Adapter: adapter, Models: []string{}, Endpoints: []string{}}
 	base, _, _ := strings.Cut(url, "/#")

@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// serve --open gives the browser the name of a file that no other user can read,
-// not the token, and removes it once the page is there, or the server ends.
+// serve --open gives the browser the name of a file that no other user can read, instead
+// of the token, and removes the file once the page has loaded or the server ends.
 func TestOpenHidesToken(t *testing.T) {
 	for _, arrives := range []bool{true, false} {
 		dir, temp := t.TempDir(), t.TempDir()

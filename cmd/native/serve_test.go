@@ -21,7 +21,7 @@ import (
 	"tessera/app/serve"
 )
 
-// The page is given out at the printed address until Ctrl-C, which is no error.
+// The page is served at the printed address until Ctrl-C, which is not an error.
 func TestServe(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "index.html"), []byte("the page"), 0o666))
@@ -57,7 +57,7 @@ func TestServe(t *testing.T) {
 	}
 }
 
-// An address that other machines can reach is warned of.
+// An address that other machines can reach causes a warning.
 func TestServeBeyondLoopback(t *testing.T) {
 	for addr, beyond := range map[string]bool{"127.0.0.1:0": false, "0.0.0.0:0": true, ":0": true} {
 		s, err := serve.New(addr, serve.Options{Page: fstest.MapFS{"index.html": {}}})
@@ -115,7 +115,8 @@ func TestServeRefuses(t *testing.T) {
 	}
 }
 
-// It says what there is, and does not start without an adapter unless told.
+// It announces its endpoints, and does not start without an adapter unless that is
+// allowed.
 func TestServeAnnounces(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "index.html"), nil)

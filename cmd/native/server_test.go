@@ -23,14 +23,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// served runs `tessera serve` until the test ends, and tells where.
+// served runs `tessera serve` until the test ends, and returns its address.
 func served(t testing.TB, args ...string) (address, token string) {
 	t.Helper()
 	address, token, _ = servedUntil(t, args...)
 	return address, token
 }
 
-// servedUntil is served until kill.
+// servedUntil is served until kill is called.
 func servedUntil(t testing.TB, args ...string) (address, token string, kill func()) {
 	t.Helper()
 	dir := t.TempDir()
@@ -59,7 +59,7 @@ func servedUntil(t testing.TB, args ...string) (address, token string, kill func
 	return address, token, kill
 }
 
-// post sends a body and returns what comes back, which must be well.
+// post sends a body and returns the answer, which must be a success.
 func post(t testing.TB, address string, body []byte) (http.Header, []byte) {
 	t.Helper()
 	r, err := http.Post(address, "tensor/binary", bytes.NewReader(body))
@@ -71,7 +71,7 @@ func post(t testing.TB, address string, body []byte) (http.Header, []byte) {
 	return r.Header, data
 }
 
-// asked is a query with a shape, as Python's requests sends it.
+// asked returns a query with a shape, as Python's requests sends it.
 func asked(shape []int, more string) string {
 	q, _ := url.ParseQuery(more)
 	for _, n := range shape {
@@ -81,7 +81,7 @@ func asked(shape []int, more string) string {
 	return "?" + q.Encode()
 }
 
-// float32s are numbers as they are sent.
+// float32s returns numbers as they are sent.
 func float32s(v []float32) []byte {
 	b := make([]byte, 0, 4*len(v))
 	for _, x := range v {
@@ -90,8 +90,8 @@ func float32s(v []float32) []byte {
 	return b
 }
 
-// What the server answers is what the command line makes, to the bit: floats of
-// both scales, 8-bit pixels, and latents.
+// The server's answers equal the command line's output, to the bit: floats of both
+// scales, 8-bit pixels, and latents.
 func TestServerIsTheCommandLine(t *testing.T) {
 	t.Parallel()
 	needDevice(t)
@@ -142,7 +142,7 @@ func TestServerIsTheCommandLine(t *testing.T) {
 	assert.True(t, bytes.Equal(float32s(want.data), got), "latents differ")
 }
 
-// jobState is what is told of a job.
+// jobState is a job's state.
 type jobState struct {
 	ID    string `json:"id"`
 	State string `json:"state"`
@@ -150,7 +150,7 @@ type jobState struct {
 	Error string `json:"error"`
 }
 
-// jobAt asks for a job's state until it is as wanted.
+// jobAt requests a job's state until wanted accepts it.
 func jobAt(t testing.TB, address string, wanted func(jobState) bool) (j jobState) {
 	t.Helper()
 	require.Eventually(t, func() bool {
@@ -176,8 +176,8 @@ func newJob(t testing.TB, address, query, file string) (j jobState) {
 	return j
 }
 
-// A job's video is the command line's file, byte by byte; killed in the middle and
-// started again the server has what was done, and says what was not.
+// A job's video equals the command line's file, byte by byte. After a kill and a restart
+// the server has the finished jobs, and reports the others as interrupted.
 func TestServerIsKilled(t *testing.T) {
 	needDevice(t)
 	jobs, file := t.TempDir(), latentFile(t, 16, 2, 2, 3)
@@ -206,7 +206,7 @@ func TestServerIsKilled(t *testing.T) {
 	assert.Contains(t, j.Error, "the server ended before the job did")
 }
 
-// rgb are a PNG's pixels.
+// rgb returns a PNG's pixels.
 func rgb(t testing.TB, path string) []byte {
 	t.Helper()
 	f, err := os.Open(path)

@@ -14,7 +14,7 @@ import (
 	"tessera/tests/synthetic"
 )
 
-// split is the tiny model in three files, by their index.
+// split writes the tiny model to three files and returns their index.
 func split(t *testing.T) string {
 	t.Helper()
 	index, err := synthetic.Split(tiny, t.TempDir(), 3)
@@ -22,8 +22,8 @@ func split(t *testing.T) string {
 	return index
 }
 
-// The index of a checkpoint in several files is a checkpoint to every command, and
-// its files are inputs.
+// Every command accepts the index of a checkpoint in several files, and its files count
+// as inputs.
 func TestShardIndex(t *testing.T) {
 	t.Parallel()
 	needDevice(t)
@@ -40,12 +40,12 @@ func TestShardIndex(t *testing.T) {
 	assert.Contains(t, o.stdout, "in 250 tensors")
 	succeed(t, "plan", "-m", index, "--size=64x64")
 
-	// Latents know the model by its shards, wherever they lie.
+	// Latents identify the model by its shards, wherever they are.
 	succeed(t, "encode", "-m", index, demoClip(t, 1, 16, 24), "-o", path("made.safetensors"))
 	assert.NotContains(t, succeed(t, "decode", "-m", index, path("made.safetensors"), "-o", path("a.npy")).stderr, "another file")
 	assert.Contains(t, succeed(t, "decode", "-m", tiny, path("made.safetensors"), "-o", path("b.npy")).stderr, "another file of that model")
 
-	// A batch makes clips again when a shard is another.
+	// A batch makes clips again after a shard has changed.
 	command := []string{"batch", "-m", index, z, "-o", path("{name}.y4m"), "--resume"}
 	for i, status := range []string{batch.Done, batch.Skipped, batch.Done} {
 		if i == 2 {
@@ -67,8 +67,8 @@ func TestShardIndex(t *testing.T) {
 	}
 }
 
-// The server answers with a checkpoint in several files, by the name of its index, as
-// with the file.
+// The server uses a checkpoint in several files, by the name of its index, like a single
+// file.
 func TestServeShardIndex(t *testing.T) {
 	t.Parallel()
 	needDevice(t)

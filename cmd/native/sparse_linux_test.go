@@ -16,9 +16,9 @@ import (
 	"tessera/format/safetensors"
 )
 
-// peakFile names where a copy of this program writes the peak memory, in kB, of the one
-// it is given. A process's peak begins with that of who starts it, and tests may have
-// made this one large.
+// peakFile names the file to which a copy of this program writes the peak memory, in kB,
+// of the command that it runs. A process's peak starts with its parent's, which tests may
+// have made large.
 const peakFile = "TESSERA_TEST_PEAK"
 
 func init() {
@@ -37,7 +37,7 @@ func init() {
 	os.Exit(cmd.ProcessState.ExitCode())
 }
 
-// hole is a file of a shape of which only the header takes room.
+// hole writes a file of a shape, of which only the header takes disk space.
 func hole(t *testing.T, name, tensor string, shape ...int) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -67,8 +67,8 @@ func hole(t *testing.T, name, tensor string, shape ...int) string {
 	return path
 }
 
-// Files of a terabyte that take no room end in one sentence, at once, and in
-// little memory.
+// Sparse files of a terabyte are refused with one sentence, at once, and in little
+// memory.
 func TestSparseInput(t *testing.T) {
 	for _, name := range []string{"z.npy", "z.safetensors", "z.latent"} {
 		z := hole(t, name, "latent_tensor", 1, 16, 1<<16, 512, 512)

@@ -14,8 +14,8 @@ import (
 	"tessera/app/job"
 )
 
-// A manifest that is no file is refused, not waited for; nor is a token or certificate
-// read that has no end, or waited for once the program is to end.
+// A manifest that is not a regular file is refused without waiting. A token or
+// certificate without an end is not read forever, and does not delay the program's end.
 func TestThingsForFiles(t *testing.T) {
 	dir := t.TempDir()
 	pipe := filepath.Join(dir, "pipe")
@@ -45,13 +45,13 @@ func TestThingsForFiles(t *testing.T) {
 	stop()
 	_, err := interrupt.ReadSmall(ctx, pipe)
 	require.ErrorIs(t, err, context.Canceled)
-	f, err := os.OpenFile(pipe, os.O_RDWR, 0) // so that who waits in vain ends
+	f, err := os.OpenFile(pipe, os.O_RDWR, 0) // so that a waiting reader ends
 	require.NoError(t, err)
 	require.NoError(t, f.Close())
 	another := filepath.Join(dir, "another")
 	require.NoError(t, syscall.Mkfifo(another, 0o600))
 	go func() {
-		_ = os.WriteFile(another, []byte("0123456789abcdef"), 0o600) // waits for who reads
+		_ = os.WriteFile(another, []byte("0123456789abcdef"), 0o600) // waits for a reader
 	}()
 	text, err := interrupt.ReadSmall(t.Context(), another)
 	require.NoError(t, err)

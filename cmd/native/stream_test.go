@@ -41,7 +41,7 @@ func read(t *testing.T, path string) string {
 	return string(b)
 }
 
-// What goes through standard input and output is what files would hold.
+// Standard input and output carry what files would contain.
 func TestStreams(t *testing.T) {
 	t.Parallel()
 	needDevice(t)
@@ -106,7 +106,7 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-// ffmpeg's video in, ffmpeg's video out, and a film that isn't y4m.
+// Video from ffmpeg, to ffmpeg, and a film that is not y4m.
 func TestStreamsOfFFmpeg(t *testing.T) {
 	t.Parallel()
 	needDevice(t)
@@ -138,13 +138,13 @@ func TestStreamsOfFFmpeg(t *testing.T) {
 	}
 }
 
-// A JPEG and a WebP by standard input are read as files of those names.
+// A JPEG and a WebP on standard input are read like files.
 func TestStreamedPictures(t *testing.T) {
 	needDevice(t)
 	dir := t.TempDir()
 	for _, path := range pictures(t, dir) {
 		if filepath.Base(path) == "alpha.webp" {
-			continue // the dropping of which names the file
+			continue // the warning names the file
 		}
 		out := filepath.Join(dir, "z.npy")
 		file := tessera(t, "encode", "-m", tiny, path, "-o", out)
@@ -156,7 +156,7 @@ func TestStreamedPictures(t *testing.T) {
 	}
 }
 
-// What is no video or no latent is told as what it is.
+// Input that is not a video or latent is reported as what it is.
 func TestStreamsOfAnotherKind(t *testing.T) {
 	npz := read(t, "../../media/testdata/latents/named.npz")
 	o := piped(t, strings.NewReader(npz), "encode", "-m", tiny, "-", "-o", "-")
@@ -170,7 +170,7 @@ func TestStreamsOfAnotherKind(t *testing.T) {
 	assert.Contains(t, o.stderr, "standard input: is a Git LFS pointer, which stands for the file")
 }
 
-// What can't be streamed is refused before anything is read.
+// Formats that cannot be streamed are refused before anything is read.
 func TestRefusedStreams(t *testing.T) {
 	z := latentFile(t, 16, 1, 2, 2)
 	refuse(t, []refusal{

@@ -21,9 +21,9 @@ import (
 	"tessera/app/terminal"
 )
 
-// inTerminal runs the program with a terminal of that size as its standard input
-// and error, and tells what appeared there. Its standard output is stdout, or the
-// terminal too where that is nil.
+// inTerminal runs the program with a terminal of that size as its standard input and
+// error, and returns what appeared there. Its standard output is stdout, or the terminal
+// if stdout is nil.
 func inTerminal(t *testing.T, size unix.Winsize, env []string, stdout io.Writer, args ...string) (code int, shown string) {
 	t.Helper()
 	ours, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
@@ -43,13 +43,13 @@ func inTerminal(t *testing.T, size unix.Winsize, env []string, stdout io.Writer,
 	}
 	require.NoError(t, cmd.Start())
 	theirs.Close()
-	all, _ := io.ReadAll(ours) // an error is how a terminal ends
+	all, _ := io.ReadAll(ours) // a terminal ends with an error
 	cmd.Wait()
 	return cmd.ProcessState.ExitCode(), string(all)
 }
 
-// A bar is drawn in terminals of every size, also one that says none, and lines
-// are printed where the terminal can't move up.
+// A bar is drawn in terminals of every size, also in one that reports none, and lines are
+// printed where the terminal cannot move up.
 func TestProgressInTerminals(t *testing.T) {
 	t.Parallel()
 	needDevice(t)
@@ -80,8 +80,8 @@ func TestProgressInTerminals(t *testing.T) {
 	assert.Contains(t, run(wide, []string{"TERM=dumb"}, "--progress=bar"), bar, "asked for")
 }
 
-// The lines of --progress=json are objects with the keys that docs/reference/events.md
-// lists, from the beginning of a stage to its end, and nothing else is printed.
+// The lines of --progress=json are objects with the keys of docs/reference/events.md, from the
+// beginning of a stage to its end; no other lines are printed.
 func TestProgressEvents(t *testing.T) {
 	needDevice(t)
 	doc, err := os.ReadFile("../../docs/reference/events.md")
@@ -141,7 +141,7 @@ func TestProgressEvents(t *testing.T) {
 	assert.Equal(t, "error", read(o.stderr)[0]["event"])
 }
 
-// What can't be printed is a failure, in words.
+// A full standard output is a failure with a message.
 func TestFullStandardOutput(t *testing.T) {
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	require.NoError(t, err)
@@ -163,7 +163,7 @@ func TestFullStandardOutput(t *testing.T) {
 	assert.Contains(t, stderr.String(), "nowhere", "and is told where that can be")
 }
 
-// A terminal gets no binary, and is not waited for.
+// A terminal receives no binary data, and is not read.
 func TestNoStreamsOfTerminals(t *testing.T) {
 	z := latentFile(t, 16, 1, 2, 2)
 	code, shown := inTerminal(t, unix.Winsize{}, nil, nil, "decode", "-m", tiny, z, "-o", "-")

@@ -12,8 +12,8 @@ import (
 	"tessera/tests/testenv"
 )
 
-// No time is told before it is known, and after a tenth of the job none is wrong by more
-// than a factor of three. What is expected is said at first.
+// No time is shown before it is known, and after a tenth of the job each is right within
+// a factor of three. The expected time is shown first.
 func TestTimeIsHonest(t *testing.T) {
 	testenv.Long(t)
 	needDevice(t)

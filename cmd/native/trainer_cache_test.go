@@ -14,7 +14,7 @@ import (
 	"tessera/format/safetensors"
 )
 
-// only is the one file in a folder that a name's pattern fits.
+// only returns the one file in a folder that matches a pattern.
 func only(t *testing.T, dir, pattern string) string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(dir, pattern))
@@ -23,9 +23,9 @@ func only(t *testing.T, dir, pattern string) string {
 	return found[0]
 }
 
-// musubi-tuner finds its caches by the ending of their names, whose parts tell frames
-// and size, and its tensors by their names without the last two parts; the numbers are
-// those of a latent as pipelines have it, in bfloat16.
+// musubi-tuner finds its caches by the end of their names, which contains frames and
+// size, and its tensors by their names without the last two parts. The numbers are a
+// latent's in a pipeline's scale, in bfloat16.
 func TestMusubiCache(t *testing.T) {
 	t.Parallel()
 	needDevice(t)
@@ -72,7 +72,7 @@ func TestMusubiCache(t *testing.T) {
 	}
 }
 
-// Others' caches are named by what the flags say.
+// The flags name other trainers' caches.
 func TestLatentNames(t *testing.T) {
 	needDevice(t)
 	dir := t.TempDir()
@@ -86,7 +86,7 @@ func TestLatentNames(t *testing.T) {
 	assert.Contains(t, o.stdout, batch.Skipped)
 }
 
-// What a trainer can't take, and names that are none, are refused before the work.
+// Clips that a trainer cannot use, and invalid names, are refused before the work.
 func TestRefusedCaches(t *testing.T) {
 	odd, four := demoClip(t, 1, 24, 32), demoClip(t, 4, 32, 32)
 	in := "encode -m " + wan21(t) + " " + four + " -o OUT.safetensors "

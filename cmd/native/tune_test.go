@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Runs that begin at once on a new machine take the same kernels, though each of them
-// finds the others' trials begun.
+// Concurrent runs on a new machine choose the same kernels, although each finds the
+// others' trials in progress.
 func TestSameKernelsAtOnce(t *testing.T) {
 	needDevice(t)
 	var list struct{ Library string }
@@ -20,7 +20,7 @@ func TestSameKernelsAtOnce(t *testing.T) {
 	dir := t.TempDir()
 	shaders, err := os.UserCacheDir()
 	require.NoError(t, err)
-	env := []string{"MESA_SHADER_CACHE_DIR=" + shaders} // what lavapipe compiled is no part of this
+	env := []string{"MESA_SHADER_CACHE_DIR=" + shaders} // lavapipe's compiled shaders are not tested here
 	for _, name := range []string{"XDG_CACHE_HOME", "LocalAppData"} {
 		env = append(env, name+"="+filepath.Join(dir, "cache"))
 	}

@@ -16,8 +16,8 @@ import (
 	"tessera/tests/synthetic"
 )
 
-// A decoder that enlarges makes frames twice as high and wide as those that were encoded,
-// trimmed as those were padded; its round trips are refused, with what to do.
+// A decoder that enlarges makes frames twice as high and wide as the encoded ones,
+// without their padding; its round trips are refused with advice.
 func TestUpscale(t *testing.T) {
 	t.Parallel()
 	needDevice(t)

@@ -12,13 +12,13 @@ import (
 	"tessera/app/terminal"
 )
 
-// tools/dist stamps both with -ldflags -X.
+// tools/dist sets both with -ldflags -X.
 var version, commit string
 
 // versionFlag prints the version and ends the program.
 type versionFlag bool
 
-// BeforeReset runs before the rest of the command line is looked at.
+// BeforeReset runs before kong checks the rest of the command line.
 func (versionFlag) BeforeReset(t *terminal.Terminal, k *kong.Kong) error {
 	if err := (versionCmd{}).Run(t); err != nil {
 		return err
@@ -38,15 +38,15 @@ func (versionCmd) Run(t *terminal.Terminal) error {
 	return nil
 }
 
-// build tells which program this is.
+// build identifies the program.
 type build struct {
 	Version string `json:"version"`
-	Commit  string `json:"commit,omitempty"` // where the version does not name it
+	Commit  string `json:"commit,omitempty"` // if the version does not contain it
 	System  string `json:"system"`           // GOOS/GOARCH
 	Go      string `json:"go"`
 }
 
-// programVersion is the stamped version, else what the Go tool knows of the
+// programVersion returns the stamped version, or else what the Go tool knows about the
 // checkout.
 func programVersion() build {
 	b := build{version, commit, runtime.GOOS + "/" + runtime.GOARCH, runtime.Version()}

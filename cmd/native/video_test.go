@@ -13,7 +13,7 @@ import (
 	"tessera/app/job"
 )
 
-// What is guessed of a video is a line, and in the JSON; what is said is not
+// A guess about a video is one line, and in the JSON; what the user states is not
 // guessed.
 func TestVideoColour(t *testing.T) {
 	clip := ffmpegClip(t, "x.mkv", "color=0xC83C28:s=32x32:r=25:d=0.2", "-c:v", "ffv1", "-pix_fmt", "yuv444p")
@@ -34,7 +34,7 @@ func TestVideoColour(t *testing.T) {
 	assert.Empty(t, succeedJSON(t, "encode", "-m", tiny, clip, "-o", latent, "--matrix", "bt709").Warnings)
 }
 
-// A cover is not the video: info names both tracks, and --track reads it all the same.
+// A cover is not the video: info names both tracks, and --track can read the cover.
 func TestVideoTracks(t *testing.T) {
 	t.Parallel()
 	clip := filepath.Join("..", "..", "media", "testdata", "video", "cover-first.mp4")
@@ -56,7 +56,7 @@ func TestVideoTracks(t *testing.T) {
 	assert.Contains(t, succeed(t, "info", latent).stdout, "tessera.frames: 1\n")
 }
 
-// The shape of pixels goes through a latent.
+// A latent keeps the shape of pixels.
 func TestVideoAspect(t *testing.T) {
 	t.Parallel()
 	clip := ffmpegClip(t, "x.mkv", "color=0xC83C28:s=32x32:r=25:d=0.2", "-vf", "setsar=64/45", "-c:v", "ffv1", "-pix_fmt", "bgr0")
@@ -73,8 +73,8 @@ func TestVideoAspect(t *testing.T) {
 	assert.Contains(t, o.stderr, "z.npy: .npy keeps no metadata: it will decode to square pixels, not 64/45")
 }
 
-// One tile reads a video while ffmpeg decodes it: there is no room for frames. In
-// several the room is said before, and refused where it isn't there.
+// One tile reads a video while ffmpeg decodes it, without disk space for frames. Several
+// tiles report the needed space first, and are refused without it.
 func TestRoomForVideo(t *testing.T) {
 	clip := ffmpegClip(t, "x.mkv", "testsrc2=s=64x48:r=25:d=0.4", "-c:v", "ffv1", "-pix_fmt", "bgr0")
 	needDevice(t)
@@ -101,7 +101,7 @@ func TestRoomForVideo(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, got, whole, "one tile of a video, of a folder")
 
-	// A round trip tells of all at once, before its first direction.
+	// A round trip reports the space for both directions before the first.
 	trip := []string{"roundtrip", "-m", tiny, clip, "-o", "-", "--format=npy", "--tile", "48", "--overlap", "16"}
 	const parts = " take 90.0 KiB for decoded frames, which every tile reads and 360.1 KiB for the output until it is complete, since its frames are interleaved"
 	o = succeed(t, trip...)
@@ -128,7 +128,7 @@ func TestRoomForVideo(t *testing.T) {
 	assert.Contains(t, o.stderr, " KiB is free there; TMPDIR names another folder, and --tile off and --memory make them smaller; --format y4m needs none for the output")
 	assert.Empty(t, o.stdout)
 	isEmpty(t, small)
-	// Of a decode it is what tiles are blended in.
+	// For a decode it is the space in which tiles are blended.
 	o = tesseraEnv(t, []string{"TMPDIR=" + small}, "decode", "-m", tiny, latentFile(t, 16, 9, 32, 32), "-o", filepath.Join(dir, "x.npy"), "--tile", "64", "--memory", "24MiB")
 	assert.Equal(t, job.ExitFailed, o.code)
 	assert.Contains(t, o.stderr, "tessera: decode: temporary files in "+small+" take ")
@@ -136,7 +136,7 @@ func TestRoomForVideo(t *testing.T) {
 	isEmpty(t, small)
 }
 
-// ffmpegFrames is a folder with the frames of a lossless video.
+// ffmpegFrames returns a folder with the frames of a lossless video.
 func ffmpegFrames(t *testing.T, clip string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -154,8 +154,8 @@ func sameBytes(t *testing.T, want, got string) {
 	assert.Equal(t, a, b)
 }
 
-// A roundtrip keeps the sound, a decode takes it from where it is told to, and
-// what can't be is refused before the work.
+// A roundtrip keeps the sound, a decode takes it from a given file, and impossible
+// requests are refused before the work.
 func TestVideoSound(t *testing.T) {
 	t.Parallel()
 	clip := ffmpegClip(t, "x.mp4", "testsrc2=s=32x32:r=25:d=0.2", "-f", "lavfi", "-i", "sine=d=0.2", "-c:v", "libx264rgb", "-c:a", "aac")

@@ -17,8 +17,8 @@ import (
 	"tessera/tests/synthetic"
 )
 
-// wan21, wan22 and qwen are of a few channels, with the published latents'
-// number of them, whose statistics are known. Qwen-Image's is told by its name.
+// wan21, wan22 and qwen have few channels, but the published number of latent channels,
+// whose statistics are known. Qwen-Image's is recognised by its name.
 func wan21(t testing.TB) string { return wan(t, "tiny_wan21.safetensors", synthetic.WanConfig{Dim: 4}) }
 
 func wan22(t testing.TB) string {
@@ -29,7 +29,7 @@ func qwen(t testing.TB) string {
 	return wan(t, "tiny_qwen_image_vae.safetensors", synthetic.WanConfig{Dim: 4})
 }
 
-// diffusersNames are the names that diffusers gives Wan's tensors.
+// diffusersNames returns diffusers' names of Wan's tensors.
 func diffusersNames(t testing.TB, model string) func(string) string {
 	t.Helper()
 	f, err := os.Open("../../vae/testdata/wan_names.txt")
@@ -47,7 +47,7 @@ func diffusersNames(t testing.TB, model string) func(string) string {
 	}
 }
 
-// pthFile has the tensors of a safetensors file as torch saves them.
+// pthFile stores the tensors of a safetensors file as torch does.
 func pthFile(t testing.TB, name, from string) string {
 	return made(t, name, func(path string) error {
 		f, err := safetensors.Open(from)
@@ -111,8 +111,8 @@ func TestLayoutsAreIdentical(t *testing.T) {
 	}
 }
 
-// Exact tiles are the default of Wan's models and give what one tile gives; what
-// they need is told next to what one tile needs.
+// Exact tiles are the default of Wan's models and equal one tile; info shows their memory
+// beside one tile's.
 func TestExactTiles(t *testing.T) {
 	t.Parallel()
 	needDevice(t)
@@ -149,8 +149,8 @@ func TestExactTiles(t *testing.T) {
 	}
 }
 
-// Other tilings are taken as asked, with the defaults of diffusers for its own,
-// and refused by name where the model has none.
+// Other tilings are used on request, diffusers' with its defaults, and refused by name if
+// the model does not support them.
 func TestTilings(t *testing.T) {
 	t.Parallel()
 	needDevice(t)
@@ -180,17 +180,17 @@ func TestTilings(t *testing.T) {
 		{name: "diffusers for SeedVR2", args: in + "--tiling=diffusers", code: job.ExitUsage, want: "SeedVR2: tiling diffusers: not for this model, expected feather"},
 		{name: "overlap of the tile", args: in + "--tile=64 --overlap=64", code: job.ExitUsage, want: "must be smaller than the tile"},
 	})
-	// The middle of exact tiles needs the whole latent frame: where that doesn't
-	// fit, feathered tiles do.
+	// The middle of exact tiles needs the whole latent frame: where that does not fit,
+	// feathered tiles do.
 	o := succeed(t, "decode", "-m", wan21(t), latentFile(t, 16, 1, 90, 90), "-o", out, "--memory=30MiB")
 	assert.Contains(t, o.stderr, "exact tiles don't fit 30.0 MiB")
 	assert.Contains(t, o.stdout, "overlap 64x64")
-	// Exact tiles have no overlap that a small tile could be smaller than.
+	// Exact tiles have no overlap, so a small tile cannot conflict with one.
 	succeed(t, "decode", "-m", wan21(t), latent, "-o", out, "--tile=64")
 }
 
-// A file whose quantisation convolutions are zero makes the same of everything:
-// it is refused, and taken with --force.
+// A file whose quantisation convolutions are zero gives the same output for everything:
+// it is refused, and accepted with --force.
 func TestFlat(t *testing.T) {
 	needDevice(t)
 	flat := changed(t, wan21(t), func(x tensor) *tensor {
@@ -219,7 +219,7 @@ func TestFlat(t *testing.T) {
 	succeed(t, "info", flat, "--force")
 }
 
-// A clip of any count and size comes back as it was, cells of 16 pixels included.
+// A clip of any length and size keeps both, also with cells of 16 pixels.
 func TestOddSizesWan(t *testing.T) {
 	t.Parallel()
 	needDevice(t)
@@ -242,14 +242,14 @@ func TestOddSizesWan(t *testing.T) {
 		x, _ := readTensor(t, video)
 		assert.Equal(t, 7, d.Frames)
 		assert.Equal(t, []int{3, 7, 37, 53}, x.shape)
-		// And a roundtrip in one go gives the same.
+		// A roundtrip gives the same result in one run.
 		again := filepath.Join(dir, "again.safetensors")
 		succeed(t, "roundtrip", "-m", c.model, clip, "-o", again)
 		same(t, c.model, video, again)
 	}
 }
 
-// One picture is one latent frame and one picture again, with every family.
+// One picture is one latent frame and decodes to one picture, with every family.
 func TestPictures(t *testing.T) {
 	t.Parallel()
 	needDevice(t)
@@ -267,12 +267,12 @@ func TestPictures(t *testing.T) {
 		assert.Equal(t, 30, b.Dx(), model)
 		assert.Equal(t, 19, b.Dy(), model)
 	}
-	// .npy keeps no metadata: it warns of what is lost.
+	// .npy stores no metadata: there is a warning about what is lost.
 	assert.Contains(t, succeed(t, "encode", "-m", wan22(t), picture, "-o", z).stderr, "padded 1 frames of 32x32, not 1 of 30x19")
 }
 
-// Qwen-Image takes frames as pictures, unless told otherwise; the latent keeps
-// which it was, whatever the model's default.
+// Qwen-Image treats frames as pictures by default; the latent stores which they were,
+// whatever the model's default.
 func TestIndependentFrames(t *testing.T) {
 	t.Parallel()
 	needDevice(t)
@@ -297,11 +297,11 @@ func TestIndependentFrames(t *testing.T) {
 		assert.Equal(t, 3, d.Frames, c.model)
 		assert.Equal(t, e.Pictures, d.Pictures, c.model)
 	}
-	// What the latent says can be overruled: three latent frames as nine.
+	// Flags override what the latent says: three latent frames as nine frames.
 	d := succeedJSON(t, "decode", "-m", wan21(t), latent, "-o", video, "--no-independent-frames")
 	assert.Equal(t, 9, d.Frames)
 	assert.False(t, d.Pictures)
-	// A batch of pictures is the pictures, one by one.
+	// A batch of pictures decodes to the pictures, one by one.
 	folder, z := filepath.Join(dir, "frames"), latentFile(t, 4, 3, 2, 3)
 	succeed(t, "decode", "-m", layered(t), z, "-o", folder, "--independent-frames")
 	x, _ := readTensor(t, z)
@@ -317,8 +317,8 @@ func TestIndependentFrames(t *testing.T) {
 	}
 }
 
-// ComfyUI keeps Wan's latents as the VAE's own numbers: that is the default for
-// its files, read and written, and not for others or other families.
+// ComfyUI stores Wan's latents as the VAE's own numbers: this is the default for reading
+// and writing its files, but not for other files or families.
 func TestComfyUI(t *testing.T) {
 	t.Parallel()
 	needDevice(t)
@@ -346,7 +346,7 @@ func TestComfyUI(t *testing.T) {
 		if strings.HasSuffix(name, ".npy") {
 			return readNPY(t, file(name)), r.Scale
 		}
-		// Next to its empty mark, the file's only tensor.
+		// The file's only tensor beside its empty mark.
 		f, err := safetensors.Open(file(name))
 		require.NoError(t, err)
 		defer f.Close()

@@ -15,14 +15,14 @@ import (
 
 var _ session.Host = (*host)(nil)
 
-// host gives the tab's device to its one session.
+// host gives the tab's device to the tab's only session.
 type host struct {
-	turn sync.Mutex // held from Turn to Done
+	turn sync.Mutex // held between Turn and Done
 	open sync.Mutex
-	dev  *gpu.Device // nil before it is needed, and after it was lost
+	dev  *gpu.Device // nil until needed, and after it was lost
 }
 
-// Info opens the device: only that shows whether there is one.
+// Info opens the device, because only this shows whether one exists.
 func (h *host) Info(context.Context) (gpu.Info, error) {
 	dev, err := h.device()
 	if err != nil {
@@ -44,7 +44,7 @@ func (h *host) device() (*gpu.Device, error) {
 	return h.dev, nil
 }
 
-// Turn waits for the turn before to end.
+// Turn waits for the previous turn to end.
 func (h *host) Turn(context.Context, func(int)) (*gpu.Device, error) {
 	h.turn.Lock()
 	dev, err := h.device()
@@ -54,7 +54,7 @@ func (h *host) Turn(context.Context, func(int)) (*gpu.Device, error) {
 	return dev, err
 }
 
-// Done drops a device that was lost, or whose state is unknown.
+// Done drops the device if it was lost or its state is unknown.
 func (h *host) Done(err error) {
 	if errors.Is(err, gpu.ErrDeviceLost) || errors.Is(err, session.ErrPanic) {
 		h.open.Lock()
@@ -65,13 +65,13 @@ func (h *host) Done(err error) {
 	h.turn.Unlock()
 }
 
-// Reading waits for nobody: the tab is alone.
+// Reading never waits: the tab has one session.
 func (h *host) Reading(context.Context) (done func(), err error) { return func() {}, nil }
 
-// Crowded is false: the tab is alone.
+// Crowded returns false: the tab has one session.
 func (h *host) Crowded() bool { return false }
 
-// Open has no files.
+// Open fails: a tab has no folder.
 func (h *host) Open(path string) (io.ReaderAt, int64, func() error, error) {
 	return nil, 0, nil, fmt.Errorf("wasm: %s: there are no files by path in a browser", path)
 }

@@ -1,8 +1,7 @@
 //go:build js
 
-// Command wasm is the engine in a browser: web/worker.js loads it, and carries
-// its messages to the page. What is said is web/protocol.js, and app/session
-// answers it.
+// Command wasm is the engine in a browser. web/worker.js loads it and carries its
+// messages, which web/protocol.js defines and app/session answers, to and from the page.
 package main
 
 import (
@@ -13,7 +12,7 @@ import (
 	"tessera/app/session"
 )
 
-// gcPercent trades time for memory that a tab never gets back.
+// gcPercent trades time for memory, which a tab never gives back.
 const gcPercent = 50
 
 func main() {
@@ -23,8 +22,8 @@ func main() {
 		Kind: "browser", Spool: spools(worker), HostBytes: func() int64 { return int64(worker.Call("memory").Float()) },
 	})
 	failed := make(chan error, 1)
-	// receive(text, payload) is called for every message of the page; it blocks
-	// nowhere, as the event loop must go on.
+	// The worker calls receive(text, payload) for every message of the page. It must not
+	// block, because the event loop must go on.
 	worker.Set("receive", js.FuncOf(func(_ js.Value, args []js.Value) any {
 		if err := s.Receive([]byte(args[0].String()), bytesOf(args[1])); err != nil {
 			select {
@@ -40,7 +39,7 @@ func main() {
 	worker.Call("failed", err.Error())
 }
 
-// bytesOf copies a Uint8Array, nil for undefined.
+// bytesOf copies a Uint8Array; undefined gives nil.
 func bytesOf(v js.Value) []byte {
 	if v.IsUndefined() {
 		return nil
@@ -50,7 +49,7 @@ func bytesOf(v js.Value) []byte {
 	return b
 }
 
-// conn sends messages by way of the worker.
+// conn sends messages through the worker.
 type conn struct{ send, array js.Value }
 
 func newConn(worker js.Value) *conn {

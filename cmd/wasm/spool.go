@@ -11,14 +11,14 @@ import (
 	"tessera/vae"
 )
 
-// spool is one of web/spool.js: on disk where the browser has one for the page,
-// else memory beside wasm's.
+// spool is a spool of web/spool.js: on disk if the browser offers that to the page, else
+// in memory outside of wasm's.
 type spool struct {
 	handle js.Value
-	view   js.Value // Uint8Array, scratch
+	view   js.Value // scratch Uint8Array
 }
 
-// spools makes them by way of the worker.
+// spools returns a function that creates spools through the worker.
 func spools(worker js.Value) func(size int64) (vae.Spool, error) {
 	return func(size int64) (vae.Spool, error) {
 		handle, err := await(worker.Call("spool", size))
@@ -29,7 +29,7 @@ func spools(worker js.Value) func(size int64) (vae.Spool, error) {
 	}
 }
 
-// bytes is scratch of n bytes.
+// bytes returns scratch of n bytes.
 func (s *spool) bytes(n int) js.Value {
 	if s.view.IsUndefined() || s.view.Get("length").Int() < n {
 		s.view = js.Global().Get("Uint8Array").New(n)
@@ -58,10 +58,10 @@ func (s *spool) WriteAt(p []byte, at int64) (n int, err error) {
 	return n, err
 }
 
-// Close discards what is in it.
+// Close discards the spool's content.
 func (s *spool) Close() error { return s.try(func() { s.handle.Call("close") }) }
 
-// try returns what a JS call in f threw: a full disk, for one.
+// try turns an exception of a JS call in f into an error, for example of a full disk.
 func (s *spool) try(f func()) (err error) {
 	defer func() {
 		switch r := recover().(type) {

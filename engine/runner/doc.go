@@ -1,5 +1,5 @@
 // Package runner executes a plan of package engine on a device: it feeds the slices
-// of each tile through the network, moves what has no room, reads results back, and
+// of each tile through the network, moves data that does not fit, reads results back, and
 // combines tiles.
 //
 // Start at Run, which goes through the passes, tiles and slices of a plan. Each has a

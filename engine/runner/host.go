@@ -7,10 +7,10 @@ import (
 	"tessera/gpu"
 )
 
-// hostMemory is causal memory on the host, of the tile that is worked on.
+// hostMemory is the causal memory on the host, of the current tile.
 type hostMemory map[*engine.HostMemory][]*hostFrame
 
-// hostFrame is what a slot has: zeros, until something is put there.
+// hostFrame is the content of a slot: zeros until something is written.
 type hostFrame struct {
 	size int64
 	data []byte
@@ -23,7 +23,7 @@ func (h *hostFrame) bytes() []byte {
 	return h.data
 }
 
-// slots are the frames of a layer, the oldest first.
+// slots returns a layer's frames, the oldest first.
 func (h hostMemory) slots(of *engine.HostMemory) []*hostFrame {
 	if h[of] == nil {
 		for _, size := range of.Sizes {
@@ -52,7 +52,8 @@ func (l *hostSink) put(data []byte) error {
 	return nil
 }
 
-// hostBytes are bytes of a frame on the host, after the readbacks to them have arrived.
+// hostBytes returns bytes of a frame on the host, after the readbacks to them have
+// arrived.
 func (r *run) hostBytes(ctx context.Context, of *engine.HostRows) ([]byte, error) {
 	h := r.host.frame(of.HostSlot)
 	err := r.settleMatching(ctx, func(to sink) bool {

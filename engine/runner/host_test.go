@@ -8,8 +8,8 @@ import (
 	"tessera/engine"
 )
 
-// What is on its way to a slot of causal memory comes to the frame that the slot held
-// when it left: slots turn meanwhile.
+// A readback to a slot of causal memory reaches the frame that the slot held when it was
+// submitted: slots rotate meanwhile.
 func TestSlotsTurn(t *testing.T) {
 	r := &run{host: hostMemory{}}
 	of := &engine.HostMemory{Sizes: []int64{4, 4, 4}}

@@ -7,7 +7,7 @@ import (
 	"tessera/wgsl"
 )
 
-// fade fades a tile in and keeps its part of the frame.
+// fade fades a tile in and adds its part of the frame to the result.
 func (r *run) fade(to *engine.LinearTile, raw []byte) error {
 	v, tile, t := r.work.Joiner.(*engine.LinearCanvas), to.Of.Tile, to.Of.Frame
 	px := make([]float32, 4*to.Of.X.Stride())
@@ -47,8 +47,8 @@ func (r *run) fade(to *engine.LinearTile, raw []byte) error {
 	return write(r.spools[v.Result], v.Rectangle(t, at.Final), kept)
 }
 
-// spoolOffsets are where the last rows of the tile in a column, and the last columns
-// of the tile before, begin in their spools for frame t.
+// spoolOffsets returns where the last rows of the tile in a column, and the last columns
+// of the previous tile, begin in their spools for frame t.
 func spoolOffsets(v *engine.LinearCanvas, t, col int) (down, right int64) {
 	pixel, l := int64(4*v.C), &v.Tiles
 	down = (int64(t)*int64(l.Cols) + int64(col)) * int64(l.Extent.H) * int64(v.Widest.W) * pixel

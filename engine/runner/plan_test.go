@@ -11,7 +11,7 @@ import (
 	"tessera/wgsl"
 )
 
-// doubling is a decoder whose pixels are half a cell: a causal convolution in the
+// doubling is a decoder whose pixels are half a cell: a causal convolution at the
 // latent's size, then one that enlarges.
 type doubling struct{ inner, outer *engine.Conv }
 
@@ -19,7 +19,7 @@ func (d doubling) Inner() engine.Module { return d.inner }
 func (d doubling) Outer() engine.Module { return d.outer }
 func (d doubling) Width() int           { return d.inner.Out }
 
-// Halo of a pixel is the cell it lies in and its neighbours.
+// Halo of a pixel is its cell and the cell's neighbours.
 func (d doubling) Halo(out tiling.Rect, _, frame tiling.Size) (tiling.Rect, engine.Windows, tiling.Rect) {
 	in := tiling.Rect{
 		Y0: max((out.Y0-1)>>1, 0), Y1: min(out.Y1/2+1, frame.H/2), X0: max((out.X0-1)>>1, 0), X1: min(out.X1/2+1, frame.W/2),
@@ -58,12 +58,13 @@ func plan(t *testing.T, j *engine.Job, o engine.Options) *engine.Plan {
 	return p
 }
 
-// cut are options of tiles of 64 pixels.
+// cut returns options with tiles of 64 pixels.
 func cut(how engine.Tiling) engine.Options {
 	return engine.Options{Tiling: how, Tile: tiling.Choice{Tile: tiling.Square(64)}, Overlap: tiling.Square(16)}
 }
 
-// The first pass of exact tiles puts frames, the second gets the rectangles it asks for.
+// The first pass of exact tiles stores frames, the second reads the rectangles that it
+// needs.
 func TestPassesMeet(t *testing.T) {
 	p := plan(t, job(t, 60, 70), cut(engine.Exact))
 	b, inner, outer := p.Work.Intermediate, p.Work.Passes[0], p.Work.Last()

@@ -10,22 +10,22 @@ import (
 	"tessera/tiling"
 )
 
-// Worker is another device that has a helper's plan of the same job.
+// Worker is another device with a helper's plan of the job.
 type Worker struct {
 	Helper *engine.Helper
 	On     *Store
-	Load   func(ctx context.Context) error // has the helper's weights on the device
+	Load   func(ctx context.Context) error // loads the helper's weights on the device
 }
 
 // queue is the work queue: the tiles of a pass that are still to be computed. This device
-// takes tiles from it like the workers, and accepts the frames of those.
+// takes tiles from it like the workers, and receives their frames.
 type queue struct {
 	*run
-	n    int           // of the pass
-	free chan int      // tiles that nobody works on
-	made chan delivery // unbuffered, so that no frames pile up
-	seen []int         // frames of each tile that came
-	left int           // tiles that are not done
+	n    int           // number of the pass
+	free chan int      // tiles that no device computes
+	made chan delivery // unbuffered, so that frames do not pile up
+	seen []int         // frames received of each tile
+	left int           // unfinished tiles
 	each func(engine.TileFrame) error
 }
 
@@ -36,11 +36,11 @@ type delivery struct {
 	out   engine.TileFrame
 	data  []byte
 	at    place
-	flops int64 // of the slice that it is the last frame of, else 0
+	flops int64 // of the slice that it ends, else 0
 	last  bool  // of the tile
 }
 
-// queue is outputs for a pass in several tiles, with workers.
+// queue is outputs for a pass of several tiles, with workers.
 func (r *run) queue(ctx context.Context, n int, take func(engine.TileFrame) error) error {
 	tiles := len(r.work.Passes[n].Tiles)
 	alone := r.input
@@ -60,7 +60,7 @@ func (r *run) queue(ctx context.Context, n int, take func(engine.TileFrame) erro
 		working.Go(func() { q.serve(ctx, w) })
 	}
 	for q.left > 0 {
-		if len(q.free) == 0 { // others work
+		if len(q.free) == 0 { // workers compute the rest
 			if err := r.settle(ctx, 0); err != nil {
 				return err
 			}
@@ -82,7 +82,7 @@ func (r *run) queue(ctx context.Context, n int, take func(engine.TileFrame) erro
 	return nil
 }
 
-// takeOwn takes a frame of this device's tile, and then the frames of workers that wait.
+// takeOwn handles a frame of this device's tile, and then the workers' waiting frames.
 func (q *queue) takeOwn(out engine.TileFrame) (err error) {
 	if q.firstTime(out) {
 		err = q.each(out)
@@ -98,8 +98,8 @@ func (q *queue) takeOwn(out engine.TileFrame) (err error) {
 	return err
 }
 
-// firstTime records a frame. It is false if the frame came before, from a worker that
-// failed and returned its tile.
+// firstTime records a frame. It returns false if the frame came before, from a worker
+// that failed and returned its tile.
 func (q *queue) firstTime(out engine.TileFrame) bool {
 	if out.Frame < q.seen[out.Tile] {
 		return false
@@ -108,7 +108,7 @@ func (q *queue) firstTime(out engine.TileFrame) bool {
 	return true
 }
 
-// accept takes what a worker made.
+// accept handles a worker's delivery.
 func (q *queue) accept(v delivery) error {
 	if v.err != nil {
 		if q.watch.Lost != nil {
@@ -144,7 +144,8 @@ func (q *queue) workerProgress(v delivery) {
 	q.watch.Progress(progress(q.plan, v.at, 1, q.done))
 }
 
-// serve runs tiles on a worker until there are no more. A worker that fails returns its tile.
+// serve runs tiles on a worker until the queue is empty. A worker that fails returns its
+// tile.
 func (q *queue) serve(ctx context.Context, worker *Worker) {
 	p, dev := worker.Helper.Plan, worker.On.Dev
 	w, r := p.Work.Passes[q.n], newRun(p, worker.On, q.input)
@@ -205,7 +206,7 @@ type locked struct {
 	mu sync.Mutex
 }
 
-// Fill is the input's Fill, for one device at a time.
+// Fill calls the input's Fill for one device at a time.
 func (l *locked) Fill(dst []float32, t, n int, in tiling.Rect) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -10,21 +10,21 @@ import (
 	"tessera/wgsl"
 )
 
-// errStopped: the caller left the loop.
+// errStopped means that the caller left the loop.
 var errStopped = errors.New("runner: stopped")
 
-// sink is where bytes go. data is the sink's until put returns.
+// sink receives bytes. It may use data until put returns.
 type sink interface {
 	put(data []byte) error
 }
 
-// sinkFunc makes a sink of a function.
+// sinkFunc is a function as a sink.
 type sinkFunc func(data []byte) error
 
 func (f sinkFunc) put(data []byte) error { return f(data) }
 
-// sink is the sink of a download. A frame on the host is the one that is in the slot now:
-// slots rotate.
+// sink returns the sink of a download. For a frame on the host it is the frame that is in
+// the slot now, because slots rotate.
 func (r *run) sink(to engine.Sink) sink {
 	switch to := to.(type) {
 	case *engine.Rectangle:
@@ -49,8 +49,8 @@ type readback struct {
 	to   sink
 }
 
-// readback submits a copy for a sink, which gets the bytes when they have arrived: in settle,
-// or before that in finishReady. It waits if all readback buffers are in use.
+// readback submits a copy for a sink, which receives the bytes once they have arrived: in
+// settle, or before that in finishReady. It waits if all readback buffers are in use.
 func (r *run) readback(ctx context.Context, from gpu.View, to sink) error {
 	if err := r.settle(ctx, len(r.staging)-1); err != nil {
 		return err
@@ -67,7 +67,7 @@ func (r *run) readback(ctx context.Context, from gpu.View, to sink) error {
 	return nil
 }
 
-// settle finishes readbacks until there are no more than `most`.
+// settle finishes readbacks until at most `most` remain.
 func (r *run) settle(ctx context.Context, most int) error {
 	for len(r.readbacks) > most {
 		if err := r.finish(ctx); err != nil {
@@ -77,7 +77,7 @@ func (r *run) settle(ctx context.Context, most int) error {
 	return nil
 }
 
-// finish waits for the oldest readback and gives it to its sink.
+// finish waits for the oldest readback and passes its bytes to the sink.
 func (r *run) finish(ctx context.Context) error {
 	first := r.readbacks[0]
 	r.readbacks = append(r.readbacks[:0], r.readbacks[1:]...)
@@ -96,7 +96,7 @@ func (r *run) finishReady(ctx context.Context) error {
 	return r.finish(ctx)
 }
 
-// settleSpool finishes the readbacks to the frame of a spool that a rectangle is part of.
+// settleSpool finishes the readbacks to the spool's frame that contains a rectangle.
 func (r *run) settleSpool(ctx context.Context, of *engine.Rectangle) error {
 	return r.settleMatching(ctx, func(to sink) bool {
 		s, ok := to.(*spooling)
@@ -114,7 +114,7 @@ func (r *run) settleMatching(ctx context.Context, like func(to sink) bool) error
 	return nil
 }
 
-// result gives rows of the result to the caller.
+// result passes rows of the result to the caller.
 func (r *run) result(to *engine.ResultRows, data []byte) error {
 	b := Band{Frame: to.Frame, Y: to.Y, Rows: to.Rows, Last: to.Last, Width: to.Width}
 	if to.Form == engine.RGBA8 {
@@ -157,7 +157,8 @@ func (r *run) preview(to *engine.PreviewRows, data []byte) error {
 	return r.watch.Preview(Preview{Tile: to.Tile, Frame: to.Frame, Y: to.Y, X: to.X, Height: to.Height, Width: to.Width, RGBA: data})
 }
 
-// checkFinite checks 8-bit pixels: the kernel stores alpha 0 for one that is not finite.
+// checkFinite checks 8-bit pixels: the kernel stores alpha 0 for a pixel that is not
+// finite.
 func checkFinite(pixels []byte) error {
 	for i := 3; i < len(pixels); i += 4 {
 		if pixels[i] == 0 {

@@ -12,28 +12,29 @@ import (
 
 // Keeper stores the causal memory of all tiles between runs of a plan.
 type Keeper interface {
-	// Begin tells how many slices of a plan are done. memory is a text that
-	// only plans with the same memory share, which takes so many bytes.
+	// Begin returns how many slices of a plan are done. Plans have equal memory texts
+	// only if they have the same memory, of the given bytes.
 	Begin(memory string, bytes int64) (slices int, err error)
-	// ReadAt reads the memory behind those slices, WriteAt writes that behind
-	// more of them, which Done says are whole, and so many frames given.
+	// ReadAt reads the memory after those slices. WriteAt writes the memory after more
+	// slices. Done says that these and the given frames are complete.
 	io.ReaderAt
 	io.WriterAt
 	Done(slices, frames int) error
 }
 
-// keepRatio is how many times longer a part takes than saving its memory, at least.
+// keepRatio is how many times longer a part must take than saving its memory.
 const keepRatio = 20
 
 // keepChunk is how many bytes are transferred at once.
 const keepChunk = 16 << 20
 
-// keeping is the time that a part spent on restoring and saving memory.
+// keeping is the time that a part spends on restoring and saving memory.
 type keeping struct{ spent time.Duration }
 
-// inParts runs the plan. With a Keeper it runs parts, some slices of all tiles, and saves
-// the causal memory after each. The first part is one slice. The next ones are so long that
-// saving takes a twentieth of the time, judged by the part before.
+// inParts runs the plan. With a Keeper it runs in parts, each some slices of all tiles,
+// and saves the causal memory after each. The first part is one slice. The length of
+// later parts follows from the previous one, so that saving takes a twentieth of the
+// time.
 func (r *run) inParts(ctx context.Context) error {
 	end := len(r.work.Last().Slices)
 	if r.to = end; r.watch.Keep == nil {
@@ -68,7 +69,7 @@ func (r *run) inParts(ctx context.Context) error {
 // skip counts the FLOPs of slices as done.
 func (r *run) skip(slices int) {
 	for _, w := range r.work.Passes {
-		if w.Once { // it is done again
+		if w.Once { // it runs again
 			continue
 		}
 		for i := range w.Tiles {
@@ -80,7 +81,7 @@ func (r *run) skip(slices int) {
 	r.end = r.done
 }
 
-// before is the number of output frames of the first k slices of tile i.
+// before returns the number of output frames of the first k slices of tile i.
 func before(w *engine.Pass, i, k int) (frames int) {
 	for _, s := range w.Slices[:k] {
 		frames += w.At(i, s).Out.T
@@ -88,7 +89,7 @@ func before(w *engine.Pass, i, k int) (frames int) {
 	return frames
 }
 
-// restore reads the memory of tile i in pass n from the Keeper, save writes it.
+// restore reads the memory of tile i in pass n from the Keeper; save writes it.
 func (r *run) restore(ctx context.Context, n, i int) error {
 	if r.watch.Keep == nil || r.from == 0 {
 		return nil
@@ -142,7 +143,7 @@ func (r *run) transferMemory(ctx context.Context, n, i int, move func(w *engine.
 	return nil
 }
 
-// size is the sum of the sizes of buffers.
+// size returns the total size of buffers.
 func size(buffers []*gpu.Buffer) (n int64) {
 	for _, b := range buffers {
 		n += b.Size

@@ -15,7 +15,7 @@ type run struct {
 	plan    *engine.Plan
 	work    *engine.Work
 	on      *Store
-	dev     *gpu.Device // of the store
+	dev     *gpu.Device // the store's device
 	input   Input
 	watch   Watch
 	at      place
@@ -25,23 +25,23 @@ type run struct {
 
 	spools   spools
 	host     hostMemory
-	weighted int  // the tile whose weights for blending are on the device, -1: none
-	counted  bool // and their sums are
+	weighted int  // tile whose blending weights are on the device, -1: none
+	counted  bool // the sums of the weights are on the device
 
-	// What the caller was given last, see Band and Preview.
+	// What the caller received last, see Band and Preview.
 	floats          []float32
 	pixels, picture []byte
 
 	staging   []*gpu.Buffer
 	readbacks []readback
-	begun     uint64 // how many there were
+	begun     uint64 // number of readbacks so far
 
-	// FLOPs of the whole job: that are known to be done, or will be with the
-	// slice that is worked on; and those taken for done before the device was.
+	// FLOPs of the whole job: known to be done; done at the end of the current slice; and
+	// reported as done before the device finished them.
 	done, end, promised float64
-	slice               float64 // of the slice that is worked on
+	slice               float64 // of the current slice
 
-	from, to int     // slices that are worked on, of all tiles
+	from, to int     // slices to run, of all tiles
 	keeping  keeping // see Watch.Keep
 }
 
@@ -50,14 +50,15 @@ type place struct {
 	pass  *engine.Pass
 	n     int // of the pass
 	tile  int
-	nth   int // that is worked on
+	nth   int // of the tile, in running order
 	slice engine.Slice
 	k     int // of the slice
 }
 
-// Run executes a plan on a device that has the weights. workers are the devices of the plan's
-// Helpers. Run yields the result in bands of rows, in order, each as soon as no later tile
-// can change it, and ends at the first error. Leaving the loop early stops the work.
+// Run executes a plan on a device that has the weights. workers are the devices of the
+// plan's Helpers. Run yields the result in bands of rows, in order, each as soon as no
+// later tile can change it, and ends at the first error. Leaving the loop early stops the
+// work.
 func Run(ctx context.Context, p *engine.Plan, on *Store, workers []*Worker, in Input, w Watch) iter.Seq2[Band, error] {
 	return func(yield func(Band, error) bool) {
 		r := newRun(p, on, in)
@@ -140,7 +141,7 @@ func (r *run) firstPass(ctx context.Context) (err error) {
 		if err := r.spools.open(b.Spool, r.work.NewSpool); err != nil {
 			return err
 		}
-	} else if r.work.Passes[0].Once { // for a part of the slices before
+	} else if r.work.Passes[0].Once { // its frames belong to a part of earlier slices
 		return nil
 	}
 	err = r.outputs(ctx, 0, func(out engine.TileFrame) error { return r.do(ctx, b.Store(r.work.Passes[0], out)) })
@@ -153,7 +154,7 @@ func (r *run) firstPass(ctx context.Context) (err error) {
 // lastPass runs the last pass, combines its tiles and downloads the result.
 func (r *run) lastPass(ctx context.Context) error {
 	p, w := r.plan, r.work
-	tiles := make([]int, p.Frames) // of each frame, that came
+	tiles := make([]int, p.Frames) // number of tiles received, per frame
 	return r.outputs(ctx, len(w.Passes)-1, func(out engine.TileFrame) error {
 		if w.Joiner == nil {
 			return p.Bound(out.X, func(x wgsl.Tensor, y0 int) error { return r.do(ctx, w.Results.Take(x, out.T, out.Frame, y0)...) })
@@ -236,7 +237,7 @@ func (r *run) tile(ctx context.Context, n, i, nth int, take func(engine.TileFram
 	return r.save(ctx, n, i)
 }
 
-// slices is the range of slices of a pass to run.
+// slices returns the range of slices of a pass to run.
 func (r *run) slices(w *engine.Pass) (from, to int) {
 	if w.Once || r.work.Last().Once {
 		return 0, len(w.Slices)
@@ -244,8 +245,8 @@ func (r *run) slices(w *engine.Pass) (from, to int) {
 	return r.from, r.to
 }
 
-// submissionDone reports progress when a submission ends within a slice. Those of the slice
-// before were reported with its end.
+// submissionDone reports progress when a submission ends within a slice. Those of the
+// previous slice were reported with its end.
 func (r *run) submissionDone(flops float64) {
 	early := min(flops, r.promised)
 	r.promised -= early
@@ -268,9 +269,9 @@ func (r *run) sliceDone() {
 	r.watch.Progress(progress(r.plan, r.at, 1, r.done))
 }
 
-// progress with so many FLOPs done, at a slice or, with over 1, after it. A pass
-// that has the frame whole while the other has tiles counts as part of the tile
-// next to it.
+// progress returns the progress with the given FLOPs done, at a slice or, with over 1,
+// after it. If one pass has the whole frame and the other has tiles, the first counts as
+// part of the neighbouring tile.
 func progress(p *engine.Plan, at place, over int, flops float64) Progress {
 	n, w, s, end := at.n, at.pass, at.slice, at.pass.Slices[len(at.pass.Slices)-1]
 	v := Progress{

@@ -9,9 +9,9 @@ import (
 	"tessera/gpu"
 )
 
-// What submissions of the slice before have done was told with its end: they sum up to
-// it but for rounding, which is no advance; nor is there one where rounding alone is
-// left of a slice.
+// The submissions of the previous slice were reported with its end. Their sum differs
+// from it only by rounding, which is no progress; nor is a rest of a slice that is only
+// rounding.
 func TestProgressIsNotOfRounding(t *testing.T) {
 	var told []float64
 	w := &engine.Pass{Slices: []engine.Slice{{}, {}}}

@@ -9,18 +9,18 @@ import (
 	"tessera/wgsl"
 )
 
-// What Speed convolves, and when it has seen enough: a picture that fills the
-// slowest processor for a moment, then larger ones for the quickest card.
+// Speed convolves a picture that occupies the slowest processor for a moment, then larger
+// ones for the fastest card, until it has measured long enough.
 const (
 	speedChannels = 96
-	speedSide     = 16  // of the first picture, pixels
+	speedSide     = 16  // of the first picture, in pixels
 	speedLargest  = 512 // of the last: 100 MB of f32
 	speedEnough   = 60 * time.Millisecond
 )
 
-// Speed measures how many FLOPs a device does in a second of the convolutions
-// that networks are made of, in about a tenth of a second. A network comes to
-// about that, give or take half.
+// Speed measures how many FLOPs per second a device reaches in the convolutions that
+// networks are made of. It takes about a tenth of a second. A network reaches about this
+// speed, within a factor of 2.
 func Speed(ctx context.Context, dev *gpu.Device, k engine.Kernels) (float64, error) {
 	for side := speedSide; ; side *= 2 {
 		b, buffers := speedBatch(k.Activations, side)
@@ -51,7 +51,7 @@ func speedBatch(set *wgsl.Set, side int) (*gpu.Batch, []*gpu.Buffer) {
 	packing := set.ConvPacking(shape, 1)
 	stored := wgsl.F32
 	if set.Elem.Bytes() < stored.Bytes() {
-		stored = wgsl.Packed // as weights in halves are, whatever activations are
+		stored = wgsl.Packed // weights in halves are packed, whatever activations are
 	}
 	x := wgsl.Tensor{Elem: set.Elem, T: 1, H: side, W: side, C: speedChannels}
 	y := x

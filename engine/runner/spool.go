@@ -8,10 +8,10 @@ import (
 	"tessera/tiling"
 )
 
-// spools are those that a run has, by what they hold.
+// spools are a run's open spools, by declaration.
 type spools map[*engine.Spooled]engine.Spool
 
-// open makes a spool.
+// open opens a spool.
 func (s spools) open(of *engine.Spooled, maker func(size int64) (engine.Spool, error)) error {
 	if maker == nil {
 		maker = newSpool
@@ -24,7 +24,7 @@ func (s spools) open(of *engine.Spooled, maker func(size int64) (engine.Spool, e
 	return nil
 }
 
-// close discards all.
+// close discards all spools.
 func (s spools) close() {
 	for of, spool := range s {
 		spool.Close()
@@ -32,7 +32,7 @@ func (s spools) close() {
 	}
 }
 
-// spooling is a sink: a part of a frame of a spool.
+// spooling is a sink that writes a part of a spool's frame.
 type spooling struct {
 	spool engine.Spool
 	to    *engine.Rectangle
@@ -40,17 +40,17 @@ type spooling struct {
 
 func (s *spooling) put(data []byte) error { return write(s.spool, s.to, data) }
 
-// read fills data, which is all zeros, with a part of a frame of a spool.
+// read fills data, which is all zeros, with a part of a spool's frame.
 func read(from io.ReaderAt, part *engine.Rectangle, data []byte) error {
 	return rows(part, data, func(b []byte, at int64) error {
-		if n, err := from.ReadAt(b, at); n < len(b) && err != nil && err != io.EOF { // nothing was written there yet
+		if n, err := from.ReadAt(b, at); n < len(b) && err != nil && err != io.EOF { // it was never written
 			return err
 		}
 		return nil
 	})
 }
 
-// write puts data where a part of a frame lies in a spool.
+// write writes data to a part of a spool's frame.
 func write(to io.WriterAt, part *engine.Rectangle, data []byte) error {
 	return rows(part, data, func(b []byte, at int64) error {
 		n, err := to.WriteAt(b, at)
@@ -61,7 +61,7 @@ func write(to io.WriterAt, part *engine.Rectangle, data []byte) error {
 	})
 }
 
-// rows moves a rectangle a row at a time.
+// rows moves a rectangle row by row.
 func rows(r *engine.Rectangle, data []byte, move func(b []byte, at int64) error) error {
 	row := (r.Part.X1 - r.Part.X0) * r.Pixel
 	for y := r.Part.Y0; y < r.Part.Y1; y++ {
@@ -73,7 +73,7 @@ func rows(r *engine.Rectangle, data []byte, move func(b []byte, at int64) error)
 	return nil
 }
 
-// cropped is the part of a frame that is kept.
+// cropped returns the part of a frame that is kept.
 func cropped(c *engine.Crop, raw []byte) []byte {
 	pixel, size := c.To.Pixel, c.Part.Size()
 	row := c.Width * pixel
@@ -84,12 +84,12 @@ func cropped(c *engine.Crop, raw []byte) []byte {
 	return data
 }
 
-// flat is n bytes as a rectangle of one pixel.
+// flat returns n bytes as a rectangle of one pixel.
 func flat(n int) *engine.Rectangle {
 	return &engine.Rectangle{Pixel: n, Size: tiling.Size{H: 1, W: 1}, Part: tiling.Rect{Y1: 1, X1: 1}}
 }
 
-// offset is a spool from a byte on.
+// offset is a spool, starting at a byte.
 type offset struct {
 	spool engine.Spool
 	at    int64

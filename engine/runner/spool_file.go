@@ -9,7 +9,7 @@ import (
 	"tessera/temporary"
 )
 
-// newSpool makes a temporary file.
+// newSpool creates a temporary file.
 func newSpool(size int64) (engine.Spool, error) {
 	f, err := temporary.Open("blend")
 	if err != nil {

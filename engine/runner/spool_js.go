@@ -2,7 +2,7 @@ package runner
 
 import "tessera/engine"
 
-// memorySpool is a spool in memory: a page has no disk to spool to.
+// memorySpool is a spool in memory, because a page has no files.
 type memorySpool struct{ b []byte }
 
 func newSpool(size int64) (engine.Spool, error) { return &memorySpool{make([]byte, size)}, nil }

@@ -12,7 +12,7 @@ import (
 	"tessera/tiling"
 )
 
-// inMemory is a spool in memory. What lies beyond its end can't be written.
+// inMemory is a spool in memory. Writes beyond its end fail.
 type inMemory []byte
 
 func (s inMemory) ReadAt(p []byte, at int64) (int, error) {
@@ -31,7 +31,7 @@ func (s inMemory) WriteAt(p []byte, at int64) (int, error) {
 
 func (s inMemory) Close() error { return nil }
 
-// numbered are n bytes that tell where they are, none of them zero.
+// numbered returns n bytes that identify their position, none of them zero.
 func numbered(n int) []byte {
 	b := make([]byte, n)
 	for i := range b {
@@ -40,8 +40,7 @@ func numbered(n int) []byte {
 	return b
 }
 
-// A rectangle's bytes lie at its rows and columns of its frame, and nowhere
-// else.
+// A rectangle's bytes are at its rows and columns of its frame, and only there.
 func TestRectangle(t *testing.T) {
 	const frames = 3
 	size := tiling.Size{H: 5, W: 7}
@@ -73,7 +72,7 @@ func TestRectangle(t *testing.T) {
 	}
 }
 
-// broken is a spool that can't.
+// broken is a spool that always fails.
 type broken struct{ inMemory }
 
 var errFull = errors.New("no space left")
@@ -90,7 +89,7 @@ func TestRectangleTellsErrors(t *testing.T) {
 	require.ErrorContains(t, err, "runner: spool of 3.0 MiB")
 }
 
-// What was never written is zeros, as data is before it is got.
+// Bytes that were never written read as zeros, like data before it is read.
 func TestSpoolsAreZeros(t *testing.T) {
 	of, all := &engine.Spooled{Bytes: 64}, spools{}
 	require.NoError(t, all.open(of, nil))
@@ -110,12 +109,12 @@ func TestSpoolsAreZeros(t *testing.T) {
 	}
 }
 
-// brief takes a byte less than it is given, and says nothing.
+// brief writes one byte less than it is given, and reports no error.
 type brief struct{ inMemory }
 
 func (s brief) WriteAt(p []byte, at int64) (int, error) { return len(p) - 1, nil }
 
-// A spool that does not take all bytes is a failure.
+// A spool that does not write all bytes is a failure.
 func TestShortWriteIsTold(t *testing.T) {
 	r := &engine.Rectangle{Pixel: 4, Size: tiling.Square(4), Part: tiling.Rect{Y1: 2, X1: 2}}
 	require.ErrorIs(t, write(brief{make(inMemory, 64)}, r, make([]byte, 16)), io.ErrShortWrite)

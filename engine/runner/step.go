@@ -20,7 +20,7 @@ func (r *run) do(ctx context.Context, steps ...engine.Step) error {
 	return nil
 }
 
-// step executes one.
+// step executes one step.
 func (r *run) step(ctx context.Context, s engine.Step) error {
 	switch s := s.(type) {
 	case *engine.RunBatch:
@@ -56,7 +56,7 @@ func (r *run) upload(ctx context.Context, s *engine.Upload) error {
 	}
 	data := r.bytes(s.To.Bytes())
 	if err := r.get(s.From, data); err != nil {
-		return cmp.Or(r.settle(ctx, 0), err) // what is done comes first
+		return cmp.Or(r.settle(ctx, 0), err) // an earlier error comes first
 	}
 	return r.dev.Write(s.To, data)
 }
@@ -77,7 +77,7 @@ func (r *run) get(from engine.Source, data []byte) error {
 	panic(fmt.Sprintf("runner: source %T", from))
 }
 
-// feed gets the job's input, for the slice that is being worked on.
+// feed reads the job's input for the current slice.
 func (r *run) feed(data []byte) error {
 	w, s := r.at.pass, r.at.slice
 	elem := w.At(r.at.tile, s).In.Elem
@@ -89,7 +89,7 @@ func (r *run) feed(data []byte) error {
 	return nil
 }
 
-// between gets the slice's part of the frames that the first pass left.
+// between reads the slice's part of the first pass's frames.
 func (r *run) between(b *engine.Intermediate, data []byte) error {
 	part := r.at.pass.Tiles[r.at.tile].In
 	frame := part.Size().H * part.Size().W * b.Pixel
@@ -101,8 +101,8 @@ func (r *run) between(b *engine.Intermediate, data []byte) error {
 	return nil
 }
 
-// download copies bytes from the device. The sink gets them while the device executes the
-// following steps; at once if now is set or the staging buffers are too small.
+// download copies bytes from the device. The sink receives them while the device executes
+// the following steps, or at once if now is set or the staging buffers are too small.
 func (r *run) download(ctx context.Context, from gpu.View, to sink, now bool) error {
 	if !now && len(r.staging) > 0 && from.Bytes() <= r.staging[0].Size {
 		return r.readback(ctx, from, to)
@@ -117,7 +117,7 @@ func (r *run) download(ctx context.Context, from gpu.View, to sink, now bool) er
 	return to.put(data)
 }
 
-// bytes is scratch of n zeros.
+// bytes returns scratch of n zeros.
 func (r *run) bytes(n int64) []byte {
 	if int64(cap(r.scratch)) < n {
 		r.scratch = make([]byte, n)

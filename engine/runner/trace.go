@@ -8,16 +8,16 @@ import (
 	"tessera/gpu"
 )
 
-// Traced is what a module named by engine.Graph.Mark made of one slice.
+// Traced is the output of a module named by Graph.Mark, for one slice.
 type Traced struct {
-	Slice      int // of the clip, from 0
+	Slice      int // number in the clip, from 0
 	Name       string
 	T, H, W, C int
 	Values     []float32 // [T, H, W, C padded to 4]
 }
 
-// Trace runs a plan of one tile and yields what each named module makes, in
-// order: for finding the first layer that goes wrong.
+// Trace runs a plan of one tile and yields each named module's output, in order, to find
+// the first layer that is wrong.
 func Trace(ctx context.Context, p *engine.Plan, on *Store, in Input) iter.Seq2[Traced, error] {
 	return func(yield func(Traced, error) bool) {
 		w, r := p.Work.Passes[0], newRun(p, on, in)
@@ -39,13 +39,13 @@ func Trace(ctx context.Context, p *engine.Plan, on *Store, in Input) iter.Seq2[T
 	}
 }
 
-// tracing is how far a slice is.
+// tracing is the position within a slice.
 type tracing struct {
-	slice, done int             // commands
-	left        []engine.Marked // to come
+	slice, done int             // number of the slice, commands done
+	left        []engine.Marked // still to come
 }
 
-// trace does one step, a batch in parts: up to the end of each module.
+// trace executes one step; it splits a batch at the end of each module.
 func (r *run) trace(ctx context.Context, at *tracing, step engine.Step, yield func(Traced, error) bool) bool {
 	batch, ok := step.(*engine.RunBatch)
 	if !ok {

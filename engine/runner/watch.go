@@ -7,14 +7,13 @@ import (
 	"tessera/tiling"
 )
 
-// ErrOverflow: a result has a NaN or an infinity in it. Of Run.
+// ErrOverflow means that a result contains NaN or infinity. Run returns it.
 var ErrOverflow = errors.New("the result is not finite")
 
 // Input is the input of a job.
 type Input interface {
-	// Fill sets the samples `in` of frames t to t+n-1, [n, H, W, C padded to 4]
-	// as the network has them: H, W and C of patches where there are such. dst
-	// is zeros.
+	// Fill writes the samples `in` of frames t to t+n-1, [n, H, W, C padded to 4], as the
+	// network has them: if it has patches, H, W and C are those of patches. dst is zeros.
 	Fill(dst []float32, t, n int, in tiling.Rect) error
 }
 
@@ -25,29 +24,28 @@ type Watch struct {
 	// Progress is called when a submission ends, every tenth of a second at least, and
 	// after each slice.
 	Progress func(Progress)
-	// Preview is called with every frame of every tile of a job in several,
-	// before it is blended, where Output.Preview is set. An error ends the job.
+	// Preview is called with every frame of every tile before it is blended, if the job
+	// has several tiles and Output.Preview is set. An error ends the job.
 	Preview func(Preview) error
 	// Lost is called when a helper fails. Other devices compute its tiles.
 	Lost func(adapter gpu.Info, err error)
-	// Keep lets the run begin where another one ended, and stores what the next one needs.
-	// Helpers are not used then.
+	// Keep lets the run continue where another one ended, and stores what the next one
+	// needs. Helpers are not used then.
 	Keep Keeper
 }
 
 // Progress is how much of a job is done.
 type Progress struct {
-	Tile, Tiles int // tiles done, of all
-	Slice       int // slices of the current tile done
+	Tile, Tiles int // finished tiles, of all
+	Slice       int // finished slices of the current tile
 	Slices      int
-	Frame       int // frames of the current tile's input done: pixel frames to encode, latent frames to decode; within a slice by its FLOPs
+	Frame       int // finished frames of the current tile's input: pixel frames to encode, latent frames to decode; within a slice estimated from its FLOPs
 	Frames      int
-	Middle      bool    // exact tiles: this is the middle of the network, on the whole frame
+	Middle      bool    // with exact tiles: the middle of the network runs, on the whole frame
 	Done        float64 // share of the work, 0 to 1, by its FLOPs
 }
 
-// Preview is one frame of one tile by itself, at row Y and column X of the
-// result.
+// Preview is one frame of one tile, at row Y and column X of the result.
 type Preview struct {
 	Tile, Frame         int
 	Y, X, Height, Width int
@@ -57,8 +55,8 @@ type Preview struct {
 // Band is a part of a frame of the result: rows Y to Y+Rows-1.
 type Band struct {
 	Frame, Y, Rows int
-	Last           bool      // of its frame
-	Width          int       // of Floats: as the network makes them, Output.Width or more
+	Last           bool      // last band of its frame
+	Width          int       // of Floats: the network's width, Output.Width or more
 	Floats         []float32 // [Rows, Width, C padded to 4]; valid until the next band
-	RGBA           []byte    // [Rows, Output.Width, 4]; of RGBA8, the same
+	RGBA           []byte    // [Rows, Output.Width, 4], for RGBA8; valid until the next band
 }

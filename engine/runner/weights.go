@@ -9,23 +9,23 @@ import (
 	"tessera/gpu"
 )
 
-// Store holds the weights of one model's networks: those on the device, and those that are
-// streamed from the host.
+// Store holds the weights of one model's networks: those on the device, and those that
+// are streamed from the host.
 type Store struct {
 	Dev *gpu.Device
 
-	on   map[*gpu.Buffer]bool   // the device, filled
-	host map[*gpu.Buffer][]byte // as they are packed
+	on   map[*gpu.Buffer]bool   // filled buffers on the device
+	host map[*gpu.Buffer][]byte // packed bytes
 }
 
-// NewStore makes a store without weights.
+// NewStore returns a store without weights.
 func NewStore(dev *gpu.Device) *Store {
 	return &Store{dev, map[*gpu.Buffer]bool{}, map[*gpu.Buffer][]byte{}}
 }
 
-// Load loads the weights that a plan reads to the device, and streamed ones to the host, and
-// frees the network's others. told, if not nil, is called with the bytes loaded so far. After
-// an error the network has no weights.
+// Load loads the weights that a plan reads to the device, and streamed ones to the host,
+// and frees the network's others. told, if not nil, receives the bytes loaded so far.
+// After an error the network has no weights.
 func (s *Store) Load(ctx context.Context, p *engine.Plan, from engine.Tensors, told func(done, total int64)) (err error) {
 	w, missing := p.Network().Weights, map[*gpu.Buffer]bool{}
 	defer func() {
@@ -74,7 +74,7 @@ func (s *Store) Load(ctx context.Context, p *engine.Plan, from engine.Tensors, t
 	return nil
 }
 
-// moveToHost takes a buffer off the device, which has made or packed it.
+// moveToHost moves a buffer from the device, which has packed it, to the host.
 func (s *Store) moveToHost(ctx context.Context, b *gpu.Buffer) error {
 	data := make([]byte, b.Size)
 	if err := s.Dev.Read(ctx, data, b.All()); err != nil {

@@ -11,7 +11,7 @@ import (
 	"tessera/gpu/gputest"
 )
 
-// ones are tensors of as many ones as are wanted, by name.
+// ones returns tensors of ones, of the given length per name.
 type ones map[string]int
 
 func (o ones) Float32s(dst []float32, name string) ([]float32, error) {
@@ -22,8 +22,8 @@ func (o ones) Float16s(dst []uint16, name string) ([]uint16, error) {
 	return append(dst, slices.Repeat([]uint16{0x3c00}, o[name])...), nil
 }
 
-// A store has the weights that the plan wants, where it wants them, whatever the plan
-// before wanted: on the device, or on the host where they stream.
+// A store has the weights of the current plan, where it needs them, whatever the previous
+// plan needed: on the device, or streamed from the host.
 func TestStoreFollowsPlans(t *testing.T) {
 	dev := gputest.Open(t)
 	j := job(t, 8, 8)
@@ -39,7 +39,7 @@ func TestStoreFollowsPlans(t *testing.T) {
 		require.Equal(t, total, done)
 		require.Equal(t, set(p.Work.Weights), s.on)
 		require.Len(t, s.host, len(p.Work.Streamed))
-		for _, b := range p.Work.Weights { // memory is there
+		for _, b := range p.Work.Weights { // memory is allocated
 			require.NotPanics(t, func() { dev.Ready(b) }, b.Label)
 		}
 		for _, b := range p.Work.Streamed {
@@ -57,5 +57,5 @@ func TestStoreFollowsPlans(t *testing.T) {
 	for _, b := range w.Buffers() {
 		require.Panics(t, func() { dev.Ready(b) }, b.Label)
 	}
-	(&Store{}).Unload(w) // and leaves a device alone that has none
+	(&Store{}).Unload(w) // accepts a store without a device
 }

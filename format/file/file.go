@@ -1,5 +1,5 @@
 // Package file opens regular files only: a pipe would wait for a writer, a device may
-// never end, and neither can be read by range.
+// never end, and neither can be read by range. Start at Open.
 package file
 
 import (
@@ -9,11 +9,11 @@ import (
 	"os"
 )
 
-// ByteOrderMark begins text files of Windows, in UTF-8.
+// ByteOrderMark begins UTF-8 text files on Windows.
 const ByteOrderMark = "\ufeff"
 
-// Text is a text file's contents without a byte order mark. UTF-16, as Windows' PowerShell
-// writes it, is an error.
+// Text returns a text file's content without a byte order mark. UTF-16, as Windows'
+// PowerShell writes it, is an error.
 func Text(text []byte) ([]byte, error) {
 	if utf16(text) {
 		return nil, errors.New("is UTF-16; save it as UTF-8")
@@ -21,7 +21,7 @@ func Text(text []byte) ([]byte, error) {
 	return bytes.TrimPrefix(text, []byte(ByteOrderMark)), nil
 }
 
-// utf16 tells a text in UTF-16 by its byte order mark and two ASCII characters behind it.
+// utf16 recognises UTF-16 by its byte order mark and two ASCII characters after it.
 func utf16(text []byte) bool {
 	if len(text) < 6 {
 		return false
@@ -30,8 +30,8 @@ func utf16(text []byte) bool {
 	return mark == "\xff\xfe" && a[0] > 0 && a[1] == 0 && b[0] > 0 && b[1] == 0 || mark == "\xfe\xff" && a[0] == 0 && a[1] > 0 && b[0] == 0 && b[1] > 0
 }
 
-// Open opens the file at path and tells its size. What is no regular file is an
-// fs.PathError that says what it is, before it is opened.
+// Open opens the file at path and returns its size. For anything but a regular file it
+// returns, before opening it, an fs.PathError that says what it is.
 func Open(path string) (*os.File, int64, error) {
 	if _, err := Look(path); err != nil {
 		return nil, 0, err
@@ -51,7 +51,7 @@ func Open(path string) (*os.File, int64, error) {
 	return f, info.Size(), nil
 }
 
-// Look tells of the file at path, with Open's errors, without opening it.
+// Look returns the file's info, with Open's errors, without opening it.
 func Look(path string) (fs.FileInfo, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -67,7 +67,7 @@ func regular(path string, info fs.FileInfo) error {
 	return &fs.PathError{Op: "open", Path: path, Err: errors.New(kind(info.Mode()) + ", not a regular file")}
 }
 
-// kind tells what is no file.
+// kind names what is not a regular file.
 func kind(m fs.FileMode) string {
 	switch {
 	case m.IsDir():

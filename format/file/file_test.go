@@ -20,7 +20,8 @@ func TestOpen(t *testing.T) {
 	require.Equal(t, path, f.Name())
 }
 
-// PowerShell's > writes UTF-16. A safetensors header may have a length of the same bytes.
+// PowerShell's > writes UTF-16. The length of a safetensors header may have the same
+// bytes.
 func TestText(t *testing.T) {
 	for _, text := range []string{"", "{}", "\xff", "\xff\xfe", "\xff\xfe{\x00\x00\x00\x00\x00", "\xfe\xff\x00\x00\x00\x00"} {
 		got, err := Text([]byte(text))

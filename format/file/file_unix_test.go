@@ -14,7 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What is no file is named, and a pipe that nobody writes to isn't waited for.
+// Anything but a regular file is named in the error, and a pipe without a writer does not
+// block.
 func TestOnlyFiles(t *testing.T) {
 	dir, err := os.MkdirTemp("", "") // short enough for a socket
 	require.NoError(t, err)

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// texts are valid, broken and odd.
+// texts returns valid, broken and odd texts.
 func texts() []string {
 	return []string{
 		``, ` `, `null`, `true`, `false`, `nul`, `truex`, `0`, `-0`, `01`, `1.`, `.5`, `1.5e+3`, `1e`, `-`, `1E-2`, `12a`,
@@ -24,8 +24,8 @@ func texts() []string {
 	}
 }
 
-// tokens reads until an error. The second is how it ended: "" for the end of
-// the text, "cut" where that came too early.
+// tokens reads until an error. end says how it ended: "" for the end of the text, "cut"
+// for a truncated text.
 func tokens(next func() (any, error)) (list []any, end string) {
 	for {
 		t, err := next()
@@ -41,8 +41,8 @@ func tokens(next func() (any, error)) (list []any, end string) {
 	}
 }
 
-// checkTokens compares with encoding/json for a single value. That package's
-// Token is lax about what stands between tokens, so what it calls valid decides.
+// checkTokens compares with encoding/json for a single value. That package's Token does
+// not check what is between tokens, so json.Valid decides.
 func checkTokens(t *testing.T, text []byte) {
 	d := NewDecoder(text)
 	got, end := tokens(func() (any, error) {
@@ -96,7 +96,7 @@ type message struct {
 	Table map[string]int `json:"table"`
 }
 
-// What is written, encoding/json reads, and the other way round.
+// encoding/json reads what Marshal writes, and Unmarshal reads what encoding/json writes.
 func TestStructs(t *testing.T) {
 	yes := true
 	m := message{

@@ -10,10 +10,10 @@ import (
 	"unicode/utf8"
 )
 
-// Marshal writes bools, numbers, strings, slices, pointers, maps by string and
-// structs of them; a struct's fields all have a json tag, their name, but for
-// embedded ones, which are written in its place, and blank ones. NaN and
-// infinity become null. Other types are a bug.
+// Marshal writes bools, numbers, strings, slices, pointers, maps with string keys, and
+// structs of these. All fields of a struct have a json tag with their name, except
+// embedded ones, which are written in its place, and blank ones. NaN and infinity become
+// null. Other types are a bug.
 func Marshal(v any) []byte { return appendValue(nil, reflect.ValueOf(v)) }
 
 func appendValue(b []byte, v reflect.Value) []byte {
@@ -49,8 +49,8 @@ func appendValue(b []byte, v reflect.Value) []byte {
 	panic(fmt.Sprintf("json: marshal of %v", v.Type()))
 }
 
-// appendFields writes the fields of a struct, n of which were written already,
-// and those of an embedded one in its place.
+// appendFields writes the fields of a struct, including those of an embedded one. n
+// fields were written before.
 func appendFields(b []byte, v reflect.Value, n int) []byte {
 	for i := range v.NumField() {
 		f := v.Type().Field(i)
@@ -73,7 +73,7 @@ func appendMap(b []byte, v reflect.Value) []byte {
 	for _, k := range v.MapKeys() {
 		keys = append(keys, k.String())
 	}
-	sort.Stable(sort.StringSlice(keys)) // slices.Sort is 25 kB of the page's engine
+	sort.Stable(sort.StringSlice(keys)) // slices.Sort would add 25 kB to the page's engine
 	b = append(b, '{')
 	for i, k := range keys {
 		b = append(AppendString(comma1(b, i), k), ':')
@@ -89,7 +89,7 @@ func comma1(b []byte, i int) []byte {
 	return b
 }
 
-// AppendString writes a quoted string. What is no UTF-8 becomes U+FFFD.
+// AppendString writes a quoted string. Invalid UTF-8 becomes U+FFFD.
 func AppendString(b []byte, s string) []byte {
 	b = append(b, '"')
 	for _, r := range s {
@@ -105,7 +105,7 @@ func AppendString(b []byte, s string) []byte {
 	return append(b, '"')
 }
 
-// maxDepth of a value that Unmarshal reads.
+// maxDepth limits the nesting of a value that Unmarshal reads.
 const maxDepth = 32
 
 // Unmarshal reads an object into the struct that v points to, by the fields'
@@ -122,7 +122,7 @@ func Unmarshal(text []byte, v any) error {
 	return nil
 }
 
-// into reads a value to v; where is its path.
+// into reads a value into v; where is its path.
 func (d *Decoder) into(v reflect.Value, where string, depth int) error {
 	if depth > maxDepth {
 		return errors.New("nests too deep")
@@ -162,8 +162,7 @@ func (d *Decoder) into(v reflect.Value, where string, depth int) error {
 	return nil
 }
 
-// members reads what is in an object or array; v is invalid where it is
-// skipped.
+// members reads the content of an object or array; an invalid v skips it.
 func (d *Decoder) members(open Delim, v reflect.Value, where string, depth int) error {
 	for d.More() {
 		var field reflect.Value
@@ -195,7 +194,7 @@ func fieldOf(v reflect.Value, name string) reflect.Value {
 	return reflect.Value{}
 }
 
-// setNumber reports whether the number is one that v can hold.
+// setNumber reports whether v can hold the number.
 func setNumber(v reflect.Value, text string) bool {
 	switch v.Kind() {
 	case reflect.Int, reflect.Int64:

@@ -1,9 +1,14 @@
-// Package json reads JSON token by token, strictly, and moves flat Go structs to
-// and from it. It does what the file headers and the page's messages need, in a
-// tenth of the size that encoding/json adds to the browser's build, and behaves
-// like that package where they overlap.
+// Package json reads JSON token by token, strictly, and moves flat Go structs to and from
+// it. It does what the file headers and the page's messages need, in a tenth of the size
+// that encoding/json adds to the browser's build, and behaves like that package where
+// they overlap.
 //
-// Start at NewDecoder, Marshal and Unmarshal.
+// Start at NewDecoder, Marshal and Unmarshal:
+//
+//	var v struct {
+//		Width int `json:"width"`
+//	}
+//	err := json.Unmarshal([]byte(`{"width": 832}`), &v)
 package json
 
 import (
@@ -23,11 +28,12 @@ type Delim byte
 // Number is a number as written.
 type Number string
 
-// Decoder takes a text apart. Commas and colons are checked, and not told.
+// Decoder splits a text into tokens. It checks commas and colons, but does not return
+// them.
 type Decoder struct {
 	text []byte
 	at   int
-	open []byte // brackets
+	open []byte // brackets that are open
 	want state
 }
 
@@ -36,26 +42,26 @@ type state uint8
 
 const (
 	value      state = iota // a value
-	firstValue              // or the array's end
-	firstKey                // a key, or the object's end
+	firstValue              // or the end of the array
+	firstKey                // a key, or the end of the object
 	key
-	comma // or the end of what is open
+	comma // or the end of the array or object
 	done  // nothing
 )
 
-// NewDecoder reads one value and what follows it.
+// NewDecoder returns a decoder for one value and what follows it.
 func NewDecoder(text []byte) *Decoder { return &Decoder{text: text} }
 
-// InputOffset is where the last token ended.
+// InputOffset returns where the last token ended.
 func (d *Decoder) InputOffset() int64 { return int64(d.at) }
 
-// More reports whether the array or object that is open goes on.
+// More reports whether the open array or object has more members.
 func (d *Decoder) More() bool {
 	c := d.peek()
 	return c != 0 && c != ']' && c != '}'
 }
 
-// Token is the next one; io.EOF where the text ends behind a value.
+// Token returns the next token; io.EOF if the text ends after a value.
 func (d *Decoder) Token() (Token, error) {
 	c := d.peek()
 	if d.want == comma && c == ',' {
@@ -88,7 +94,7 @@ func (d *Decoder) Token() (Token, error) {
 	return d.value(c)
 }
 
-// peek is the next byte that is no space, 0 at the end.
+// peek returns the next byte that is not a space, 0 at the end.
 func (d *Decoder) peek() byte {
 	for ; d.at < len(d.text); d.at++ {
 		switch c := d.text[d.at]; c {
@@ -100,7 +106,7 @@ func (d *Decoder) peek() byte {
 	return 0
 }
 
-// ended says that a value is complete.
+// ended records that a value is complete.
 func (d *Decoder) ended() {
 	d.want = comma
 	if len(d.open) == 0 {
@@ -169,8 +175,8 @@ func (d *Decoder) word() (Token, error) {
 	return nil, d.unexpected("a value")
 }
 
-// number is an optional minus, an integer without leading zeros, an optional
-// fraction and an optional exponent.
+// number reads an optional minus, an integer without leading zeros, an optional fraction
+// and an optional exponent.
 func (d *Decoder) number() (Token, error) {
 	start := d.at
 	skip := func(set string) bool {
@@ -215,8 +221,8 @@ func (d *Decoder) number() (Token, error) {
 	return Number(d.text[start:d.at]), nil
 }
 
-// string reads from a quote to the next. What is no UTF-8, or half of a
-// surrogate pair, becomes U+FFFD.
+// string reads from one quote to the next. Invalid UTF-8, or half of a surrogate pair,
+// becomes U+FFFD.
 func (d *Decoder) string() (string, error) {
 	d.at++
 	var s []byte
@@ -278,7 +284,7 @@ func (d *Decoder) escape() (rune, error) {
 	return 0, d.unexpected("an escape such as \\n")
 }
 
-// A backslash and one of escaped mean the byte at the same place of meant.
+// A backslash and a byte of escaped mean the byte at the same position of meant.
 const (
 	escaped = `"\/bfnrt`
 	meant   = "\"\\/\b\f\n\r\t"

@@ -2,8 +2,9 @@
 
 package known
 
-// Checkpoints are those that pull fetches, one or more for each family. Sizes and hashes
-// are of public listings; docs/reference/models.md lists other files that Tessera reads.
+// Checkpoints are the checkpoints that pull downloads, one or more per family. Sizes and
+// hashes come from public listings; docs/reference/models.md lists other files that
+// Tessera reads.
 var Checkpoints = []Checkpoint{
 	{Name: "seedvr2", Model: "SeedVR2", Repo: "Comfy-Org/SeedVR2", Path: "vae/seedvr2_ema_vae_fp16.safetensors", Size: 501_324_814, SHA256: "20678548f420d98d26f11442d3528f8b8c94e57ee046ef93dbb7633da8612ca1", Licence: "Apache-2.0"},
 	{Name: "seedvr2-f32", Model: "SeedVR2", Repo: "ByteDance-Seed/SeedVR2-3B", Path: "ema_vae.pth", Size: 1_002_691_902, SHA256: "c7df8a67e68b7f9aca3d5d2153d2ce8ab4373687741a0f9ce87cb356ace51cac"},

@@ -2,25 +2,25 @@
 
 package known
 
-// The engine that the page loads first has no tables: what it does not recognise it leaves
-// to the engine that has all families.
+// The engine that the page loads first has no tables: it leaves what it does not
+// recognise to the engine with all families.
 
 // Checkpoint is a published file.
 type Checkpoint struct{ Model string }
 
-// Find finds none.
+// Find finds no checkpoint.
 func Find(string) (Checkpoint, bool) { return Checkpoint{}, false }
 
-// Kind is none here.
+// Kind is empty here.
 type Kind struct{}
 
-// ByTensors finds none.
+// ByTensors finds no kind.
 func ByTensors(Tensors, string) (Kind, string) { return Kind{}, "" }
 
-// Latent finds none.
+// Latent finds no latent.
 func Latent(Tensors) string { return "" }
 
-// Mistake of no kind.
+// Mistake returns an empty mistake.
 func (Kind) Mistake(string, string) *Mistake { return &Mistake{} }
 
 func whole(string) string                { return "" }

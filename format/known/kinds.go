@@ -2,10 +2,10 @@
 
 package known
 
-// kinds are told by the names of tensors. The first that fits counts: a LoRA has names of
-// the model that it changes, and MoVQ has norms of K-VAE's names.
+// kinds are recognised by the names of tensors. The first that fits counts: a LoRA has
+// names of the model that it changes, and MoVQ has norms with K-VAE's names.
 var kinds = []Kind{
-	// VAEs that no family reads.
+	// VAEs that no family supports.
 
 	// HunyuanVideo 1.5's norms and names in the encoder, with other samplers.
 	{Is: "Kandinsky 6's super-resolution VAE", tensors: []string{"encoder.down.*.downsample.spatial_conv.", "decoder.up.*.upsample.spatial_conv."}, like: "hunyuanvideo1.5", unread: true},
@@ -14,7 +14,8 @@ var kinds = []Kind{
 	// AutoencoderKL's encoder, with another downsampler.
 	{Is: "a K-VAE of Kandinsky", tensors: []string{"decoder.mid.block_1.norm1.conv_y.", "encoder.down.0.downsample.linear.", ".norm1.conv_y."}, like: "kl", unread: true},
 	{Is: "VidTok's VAE", tensors: []string{"decoder.up_temporal.", "encoder.down_temporal."}, unread: true},
-	// AutoencoderKL's encoder, and a decoder with layers over time between its own.
+	// AutoencoderKL's encoder, and a decoder with layers over time between
+	// AutoencoderKL's.
 	{Is: "the VAE of Stable Video Diffusion", tensors: []string{"decoder.time_conv_out.", "decoder.*.time_stack.", "decoder.*.mix_factor", "decoder.*.temporal_res_block."}, like: "kl", unread: true},
 	// AutoencoderKL, and a network that reads a mask.
 	{Is: "an AsymmetricAutoencoderKL", tensors: []string{"decoder.condition_encoder."}, like: "kl", unread: true},
@@ -22,10 +23,10 @@ var kinds = []Kind{
 	{Is: "Allegro's VAE", tensors: []string{"decoder.temp_conv_in.", "encoder.temp_conv_in."}, like: "kl", unread: true},
 	// AutoencoderKL's encoder, and a diffusion model.
 	{Is: "the consistency decoder of DALL·E 3", tensors: []string{"decoder_unet."}, like: "kl", unread: true},
-	// AutoencoderKL, of spectrograms.
+	// AutoencoderKL for spectrograms.
 	{Is: "AudioLDM's VAE, for sound", tensors: []string{"encoder.conv_in.weight"}, shape: []int{0, 1, 0, 0}, like: "kl", unread: true},
 	{Is: "AudioLDM's VAE, for sound", tensors: []string{"decoder.conv_out.weight"}, shape: []int{1, 0, 0, 0}, like: "kl", unread: true},
-	// LTX-2's layers and names, and others.
+	// LTX-2's layers and names, with others.
 	{Is: "an LTX-Video VAE before LTX-2, with time steps", tensors: []string{
 		"decoder.timestep_scale_multiplier", "decoder.last_time_embedder.", "decoder.last_scale_shift_table", "decoder.time_embedder.", "decoder.*.time_embedder.", ".scale_shift_table",
 	}, like: "ltx2", unread: true},
@@ -41,10 +42,11 @@ var kinds = []Kind{
 	{Is: "LTX-2's VAE for sound", tensors: []string{"decoder.conv_in.conv.weight", "encoder.conv_in.conv.weight"}, shape: []int{0, 0, 0, 0}, unread: true},
 	// Convolutions along one axis.
 	{Is: "a VAE or vocoder for sound", tensors: []string{"*.weight_v", "*.parametrizations.weight.original1", "decoder.conv_in.weight", "decoder.conv_in.conv.weight"}, shape: []int{0, 0, 0}, unread: true},
-	// Last of the VAEs, since other models have this name, too.
+	// Last of the VAEs, because other models have this name too.
 	{Is: "an LTX-Video VAE before LTX-2", tensors: []string{"decoder.mid_block.resnets.0.conv1.conv."}, unread: true},
 
-	// Changes of diffusion models, by the trainers' names: kohya's have _ for points.
+	// Changes of diffusion models, by the trainers' names: kohya's have _ instead of
+	// points.
 	{Is: "a LoRA for Wan 2.2 TI2V-5B", tensors: []string{"*blocks.0.self_attn.q.lora_A.", "*blocks.0.self_attn.q.lora_down.", "*unet_blocks_0_self_attn_q.lora_down."}, shape: []int{0, 3072}, takes: "wan2.2"},
 	{Is: "a LoRA for Wan", tensors: []string{"*blocks.0.self_attn.q.lora_", "*unet_blocks_0_self_attn_q.lora_"}, takes: "wan2.1"},
 	{Is: "a LoRA for Qwen-Image", tensors: []string{"*transformer_blocks.0.img_mlp.net.0.proj.lora_", "*transformer_blocks_0_img_mlp_net_0_proj.lora_", "*transformer_blocks.0.img_mod.1.lora_"}, takes: "qwen-image"},
@@ -58,7 +60,8 @@ var kinds = []Kind{
 	{Is: "an IP-Adapter", tensors: []string{"ip_adapter.", "image_proj."}},
 	{Is: "AnimateDiff's motion module", tensors: []string{"down_blocks.0.motion_modules."}, takes: "sd"},
 
-	// Diffusion models, by their authors' names, which ComfyUI has too, and by diffusers'.
+	// Diffusion models, by their authors' names, which ComfyUI uses too, and by
+	// diffusers'.
 	{Is: "the diffusion model of Wan 2.2 TI2V-5B", tensors: []string{"patch_embedding.weight"}, shape: []int{0, 48, 1, 2, 2}, takes: "wan2.2"},
 	{Is: "the diffusion model of Wan 2.1 or Wan 2.2 A14B", tensors: []string{"blocks.0.self_attn.q.", "condition_embedder.text_embedder."}, takes: "wan2.1"},
 	{Is: "the diffusion model of SeedVR2", tensors: []string{"vid_in.proj.", "blocks.0.attn.proj_qkv.vid.", "blocks.0.ada.txt."}, takes: "seedvr2"},
@@ -86,7 +89,7 @@ var kinds = []Kind{
 	{Is: "the U-Net of Stable Diffusion", tensors: []string{"input_blocks.0.0.", "down_blocks.0.attentions.0.transformer_blocks."}, takes: "sd"},
 	{Is: "a diffusion model", tensors: []string{"double_blocks.0.", "transformer_blocks.0.", "single_blocks.0."}},
 
-	// Text encoders, and other models that lie beside them.
+	// Text encoders, and other models that accompany them.
 	{Is: "UMT5, the text encoder of Wan", tensors: []string{"shared.weight", "token_embedding.weight"}, shape: []int{256384, 0}, takes: "wan2.1"},
 	{Is: "T5, a text encoder", tensors: []string{"encoder.block.0.layer.0.SelfAttention."}},
 	{Is: "CLIP, a text encoder", tensors: []string{"text_model.encoder.layers.", "transformer.resblocks.0."}},
@@ -99,8 +102,8 @@ var kinds = []Kind{
 	{Is: "a model that makes frames between others (RIFE)", tensors: []string{"flownet.block0.", "block0.conv0.0."}},
 }
 
-// architectures are what GGUF files say in general.architecture, and the VAEs of their
-// pipelines.
+// architectures are the values of general.architecture in GGUF files, with the VAEs of
+// their pipelines.
 var architectures = map[string]Kind{
 	"wan":          {Is: "the diffusion model of Wan 2.1 or Wan 2.2", takes: "wan2.1 wan2.2"},
 	"flux":         {Is: "the diffusion model of FLUX.1", takes: "flux"},

@@ -1,9 +1,10 @@
-// Package known knows files by name: the checkpoints that are published, and what people
-// have in their place. The command line, the page, the server and pull read the same
+// Package known identifies files: the checkpoints that are published, and other files
+// that people have instead. The command line, the page, the server and pull read the same
 // tables.
 //
-// Start at Find, ByStart and ByTensors. A Kind becomes an error as a Mistake, which says
-// what the file is and, on a second line, which file is meant and where it is.
+// Start at Find for a checkpoint's name, ByStart for a file's first bytes and ByTensors
+// for its tensors' names. A Kind becomes an error as a Mistake, which says what the file
+// is and, on a second line, which file is meant and where to find it.
 package known
 
 import (
@@ -11,7 +12,7 @@ import (
 	"fmt"
 )
 
-// Bytes is a size for people: 254 MB, 1.4 GB.
+// Bytes formats a size for people: 254 MB, 1.4 GB.
 func Bytes(n int64) string {
 	switch {
 	case n >= 1e9:
@@ -30,12 +31,12 @@ type Tensors interface {
 	Shape(name string) []int
 }
 
-// Mistake is a file that is not what it was taken for.
+// Mistake describes a file that is not what it was taken for.
 type Mistake struct {
 	Is     string // what it is, and what was expected
-	Do     string // what to do about that
-	Detail string // what told so, such as names of tensors; "" for nothing more
-	Err    error  // that it explains; nil for none
+	Do     string // what to do about it
+	Detail string // how this was recognised, such as by names of tensors; "" for no more
+	Err    error  // the error that it explains; nil for none
 }
 
 func (m *Mistake) Unwrap() error { return m.Err }
@@ -47,7 +48,7 @@ func (m *Mistake) Error() string {
 	return m.Is + "\n" + m.Do
 }
 
-// Detail is what a Mistake in err was told by, "" for none.
+// Detail returns how a Mistake in err was recognised, "" if unknown.
 func Detail(err error) string {
 	if m, ok := errors.AsType[*Mistake](err); ok {
 		return m.Detail

@@ -14,32 +14,32 @@ import (
 
 // Checkpoint is a published file of a VAE.
 type Checkpoint struct {
-	Name    string // what it is pulled by, and opened by once it is here
-	Model   string // as info has it
+	Name    string // for pull, and for opening it afterwards
+	Model   string // the name that info prints
 	Repo    string // on Hugging Face
 	Path    string // in the repository
-	File    string // what it is called here; "" is the last part of Path
+	File    string // name of the stored file; "" is the last part of Path
 	Size    int64  // in bytes
-	About   bool   // Size is rounded: nobody says how many bytes
-	SHA256  string // or its beginning; "" where it is not published
-	Licence string // "" where it is on the repository's page alone
+	About   bool   // Size is rounded, because the exact size is not published
+	SHA256  string // or its beginning; "" if it is not published
+	Licence string // "" if only the repository's page states it
 }
 
-// Base is the file's name here.
+// Base returns the name of the stored file.
 func (c Checkpoint) Base() string { return cmp.Or(c.File, path.Base(c.Path)) }
 
-// Hub is where repositories are, unless HF_ENDPOINT says otherwise.
+// Hub is the address of repositories, unless HF_ENDPOINT is set.
 const Hub = "https://huggingface.co"
 
-// Address of the file at a hub.
+// Address returns the file's address at a hub.
 func (c Checkpoint) Address(hub string) string {
 	return strings.TrimRight(hub, "/") + "/" + c.Repo + "/resolve/main/" + c.Path
 }
 
-// Bytes is the size for people, in decimal units as of downloads.
+// Bytes formats the size in decimal units, as download pages do.
 func (c Checkpoint) Bytes() string { return Bytes(c.Size) }
 
-// Find is the checkpoint of a name, in letters of any case.
+// Find returns the checkpoint of a name, in any case.
 func Find(name string) (Checkpoint, bool) {
 	for _, c := range Checkpoints {
 		if strings.EqualFold(c.Name, name) {
@@ -49,8 +49,8 @@ func Find(name string) (Checkpoint, bool) {
 	return Checkpoint{}, false
 }
 
-// Suggest is the checkpoint whose name comes nearest to one that there is not: the only one
-// that has it in its own, without points, dashes and blanks.
+// Suggest returns the checkpoint that an unknown name may mean: the only one whose name
+// contains it, ignoring points, dashes and blanks.
 func Suggest(name string) (c Checkpoint, ok bool) {
 	plain := func(s string) string {
 		return strings.NewReplacer("-", "", "_", "", " ", "", ".", "").Replace(strings.ToLower(s))
@@ -71,12 +71,12 @@ func Suggest(name string) (c Checkpoint, ok bool) {
 	return c, n > 0
 }
 
-// byFile is the checkpoint that is published under a file's name, which no other is.
+// byFile returns the checkpoint that is published under a file's name, if that is unique.
 func byFile(name string) (c Checkpoint, ok bool) {
 	base := path.Base(strings.ReplaceAll(name, `\`, "/"))
 	for _, other := range Checkpoints {
 		if strings.EqualFold(path.Base(other.Path), base) {
-			if ok { // diffusers' files are all called the same
+			if ok { // diffusers' files all have one name
 				return Checkpoint{}, false
 			}
 			c, ok = other, true
@@ -85,17 +85,17 @@ func byFile(name string) (c Checkpoint, ok bool) {
 	return c, ok
 }
 
-// fetch says how a checkpoint comes here.
+// fetch says how to get a checkpoint.
 func (c Checkpoint) fetch() string {
 	return fmt.Sprintf("`tessera pull %s`, or %s", c.Name, c.Address(Hub))
 }
 
-// told is the file, its size and where it is.
+// told describes the file, with its size and address.
 func (c Checkpoint) told() string {
 	return fmt.Sprintf("%s, %s: %s", c.Base(), c.Bytes(), c.fetch())
 }
 
-// whole is the file that is published under a name, "" for none.
+// whole describes the file that is published under a name, "" if there is none.
 func whole(name string) string {
 	if c, ok := byFile(name); ok {
 		return c.told()
@@ -103,7 +103,7 @@ func whole(name string) string {
 	return ""
 }
 
-// sizeOf is the size of that file, 0 where it is not known.
+// sizeOf returns the size of that file, 0 if unknown.
 func sizeOf(name string) int64 {
 	if c, ok := byFile(name); ok && !c.About {
 		return c.Size
@@ -111,7 +111,7 @@ func sizeOf(name string) int64 {
 	return 0
 }
 
-// pointed adds the file that a pointer stands for, which it tells by its hash and size.
+// pointed adds the file that a Git LFS pointer describes by its hash and size.
 func (m *Mistake) pointed(name, text string) {
 	var sum string
 	var size int64
@@ -138,7 +138,7 @@ func (m *Mistake) pointed(name, text string) {
 	}
 }
 
-// quantised adds what a GGUF file has, and the VAE of that.
+// quantised adds what a GGUF file contains, and the VAE for it.
 func (m *Mistake) quantised(text []byte) {
 	const key = "general.architecture"
 	at := bytes.Index(text, []byte(key))
@@ -147,7 +147,7 @@ func (m *Mistake) quantised(text []byte) {
 	}
 	rest := text[at+len(key):]
 	n := binary.LittleEndian.Uint64(rest[4:])
-	if binary.LittleEndian.Uint32(rest) != 8 || n > uint64(len(rest)-12) { // 8 is a text
+	if binary.LittleEndian.Uint32(rest) != 8 || n > uint64(len(rest)-12) { // 8 is the type of a text
 		return
 	}
 	if k, ok := architectures[string(rest[12:12+n])]; ok {

@@ -7,21 +7,21 @@ import (
 	"strings"
 )
 
-// start is how a file begins that people have under a checkpoint's, latent's, video's or
-// picture's name.
+// start is the beginning of a file that people have under the name of a checkpoint,
+// latent, video or picture.
 type start struct {
-	begins []string // in small letters
+	begins []string // in lower case
 	is, do string
-	always bool // it is no video or picture either
+	always bool // it is not a video or picture either
 }
 
-// webPage is how pages are told.
+// webPage recognises HTML pages.
 var webPage = []string{"<!doctype html", "<html", "<!--"}
 
-// gguf begins the files that llama.cpp and its kin have.
+// gguf begins the files of llama.cpp and related programs.
 const gguf = "gguf"
 
-// pointer begins the text that Git LFS has in a file's place.
+// pointer begins the text that Git LFS puts in a file's place.
 const pointer = "version https://git-lfs.github.com/spec/"
 
 var starts = []start{
@@ -36,23 +36,23 @@ var starts = []start{
 	{begins: []string{"\x1f\x8b\x08"}, is: "is a gzip archive", do: "unpack it"},
 }
 
-// media are starts of what is a video or picture, in place of a checkpoint.
+// media are the starts of videos and pictures that replace a checkpoint.
 var media = []start{
 	{begins: []string{"\x89png", "\xff\xd8\xff\xdb", "\xff\xd8\xff\xe0", "\xff\xd8\xff\xe1", "riff", "gif8"}, is: "is a picture", do: "give it as the input, and a checkpoint with -m: `tessera models` lists the known ones"},
 	{begins: []string{"\x1a\x45\xdf\xa3"}, is: "is a video", do: "give it as the input, and a checkpoint with -m: `tessera models` lists the known ones"},
 }
 
-// zeros are at the beginning of a file whose download broke off before it began.
+// zeros begin a file whose download was interrupted before its first bytes.
 const zeros = 64
 
-// Head is how much of a file ByStart reads of most, and More of a text or GGUF.
+// Head is how many bytes of a file ByStart reads, More how many of a text or GGUF.
 const (
 	Head = zeros
 	More = 4 << 10
 )
 
-// ByStart is what a file called name is by its first bytes, without blanks before them; nil
-// where they don't tell. more reads More bytes of it.
+// ByStart identifies a file called name by its first bytes, after blanks; nil if they do
+// not identify it. more reads More bytes of the file.
 func ByStart(name string, head []byte, more func() []byte) *Mistake {
 	if m := byStart(starts, name, head, more); m != nil {
 		return m
@@ -63,7 +63,7 @@ func ByStart(name string, head []byte, more func() []byte) *Mistake {
 	return nil
 }
 
-// Placeholder is ByStart of what is no video or picture either.
+// Placeholder is ByStart for files that are not a video or picture either.
 func Placeholder(name string, head []byte, more func() []byte) *Mistake {
 	var always []start
 	for _, s := range starts {
@@ -74,7 +74,7 @@ func Placeholder(name string, head []byte, more func() []byte) *Mistake {
 	return byStart(always, name, head, more)
 }
 
-// Media is a picture or video in place of a checkpoint, nil for none.
+// Media identifies a picture or video in place of a checkpoint; nil if it is neither.
 func Media(head []byte) *Mistake {
 	if len(head) > 12 && string(head[4:8]) == "ftyp" {
 		return media[1].mistake()
@@ -107,7 +107,7 @@ func byStart(list []start, name string, head []byte, more func() []byte) *Mistak
 	return nil
 }
 
-// again is how to get a file that is not whole.
+// again says how to get an incomplete file again.
 func again(name string) string {
 	if is := whole(name); is != "" {
 		return "download it again, " + is
@@ -115,8 +115,8 @@ func again(name string) string {
 	return "download it again"
 }
 
-// Cut is the mistake of a file that has fewer bytes than it says itself or, where wants is
-// 0, than the one that is published under its name; nil for none.
+// Cut describes a file that has fewer bytes than its header says or, if wants is 0, than
+// the one that is published under its name; nil if it is complete.
 func Cut(name string, has, wants int64) *Mistake {
 	by := "by its own header"
 	if wants == 0 {
@@ -132,7 +132,7 @@ func Cut(name string, has, wants int64) *Mistake {
 	return m
 }
 
-// lower is text with ASCII's letters small.
+// lower converts ASCII letters to lower case.
 func lower(text []byte) string {
 	small := bytes.Clone(text)
 	for i, c := range small {

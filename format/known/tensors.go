@@ -8,23 +8,23 @@ import (
 	"strings"
 )
 
-// Kind is what a file is that is no checkpoint which a family reads.
+// Kind describes a file that is not a checkpoint for any family.
 type Kind struct {
-	Is string // reads behind "is"
+	Is string // follows "is" in messages
 
-	takes  string // names of the checkpoints of its pipeline's VAE, separated by spaces; "" where there are many
-	unread bool   // a VAE that no family reads, or the diffusion model of one
+	takes  string // names of the checkpoints of its pipeline's VAE, separated by spaces; "" if there are many
+	unread bool   // a VAE that no family supports, or its diffusion model
 
-	// tensors are beginnings of names, after a prefix or none; * stands for any characters.
-	// One that begins with a dot is a part of a name. It says something only of files that
-	// the family `like` recognises.
+	// tensors are prefixes of names, possibly after another prefix; * stands for any
+	// characters. One that begins with a dot may be anywhere in a name. If like is set,
+	// the kind applies only to files that the family `like` recognises.
 	tensors []string
-	shape   []int  // of such a tensor, where 0 is any size; nil: any shape
-	like    string // the family that would otherwise take the file, and read it wrongly
+	shape   []int  // of such a tensor; 0 is any size, nil any shape
+	like    string // the family that would otherwise read the file, wrongly
 }
 
-// ByTensors is the first kind that has a tensor of f, and that tensor, "" for none: of the
-// kinds that a family would take or, where like is "", of all.
+// ByTensors returns the first kind that has a tensor of f, and that tensor, "" if none
+// has. It searches the kinds that the family `like` would read or, if like is "", all.
 func ByTensors(f Tensors, like string) (k Kind, tensor string) {
 	names := f.Names()
 	for _, k := range kinds {
@@ -40,9 +40,10 @@ func ByTensors(f Tensors, like string) (k Kind, tensor string) {
 	return Kind{}, ""
 }
 
-// Latent is the tensor of a file that holds a latent and no model, "" for none.
+// Latent returns the tensor of a file that contains a latent and no model, "" for other
+// files.
 func Latent(f Tensors) string {
-	const most = 16 // that a trainer keeps beside a latent
+	const most = 16 // tensors that a trainer stores beside a latent
 	names := f.Names()
 	if len(names) > most {
 		return ""
@@ -58,7 +59,7 @@ func Latent(f Tensors) string {
 	return ""
 }
 
-// Mistake of a file that a tensor tells to be k, where another kind was expected.
+// Mistake describes a file that a tensor identifies as k, instead of the expected kind.
 func (k Kind) Mistake(expected, tensor string) *Mistake {
 	m := &Mistake{Is: "is " + k.Is + ", expected " + expected, Do: k.advice()}
 	if k.unread {
@@ -70,7 +71,7 @@ func (k Kind) Mistake(expected, tensor string) *Mistake {
 	return m
 }
 
-// advice is which file is meant, and where it is.
+// advice says which file is meant, and where to find it.
 func (k Kind) advice() string {
 	var of []Checkpoint
 	for name := range strings.FieldsSeq(k.takes) {
@@ -93,8 +94,8 @@ func (k Kind) advice() string {
 	return "take the VAE of its pipeline: " + strings.Join(all, "; ")
 }
 
-// begins tells whether a tensor's name, or what a prefix leaves of it, begins with a part
-// of Kind.tensors.
+// begins reports whether a tensor's name, with or without a prefix, begins with an
+// element of Kind.tensors.
 func begins(name, part, like string) bool {
 	if part[0] == '.' {
 		return like != "" && strings.Contains(name, part)
@@ -106,7 +107,7 @@ func begins(name, part, like string) bool {
 	if after, ok := strings.CutPrefix(name, first); ok {
 		return strings.Contains(after, rest)
 	}
-	for at := 1; ; at++ { // names may be many: no string is made for one
+	for at := 1; ; at++ { // there may be many names, so this makes no strings
 		i := strings.Index(name[at:], first)
 		if i < 0 {
 			return false
@@ -117,7 +118,7 @@ func begins(name, part, like string) bool {
 	}
 }
 
-// shaped tells whether a tensor has the shape of the kind's.
+// shaped reports whether a tensor's shape fits the kind.
 func (k Kind) shaped(shape []int) bool {
 	return k.shape == nil || slices.EqualFunc(shape, k.shape, func(n, want int) bool { return want == 0 || n == want })
 }

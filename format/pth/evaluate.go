@@ -8,12 +8,11 @@ import (
 	"github.com/nlpodyssey/gopickle/types"
 )
 
-// unpickler carries out a pickle, after walk has checked it.
+// unpickler executes a pickle after walk has checked it.
 type unpickler func(data string) (any, error)
 
-// evaluate is unpickle without package pickle of gopickle, which with the
-// arithmetic it brings is a tenth of the engine in a browser. What it makes is
-// the same.
+// evaluate is unpickle without gopickle's package pickle, which with its arithmetic is a
+// tenth of the engine in a browser. Both return the same values.
 func evaluate(data string) (any, error) {
 	m := machine{}
 	if err := walk(data, m.step); err != nil {
@@ -28,11 +27,11 @@ func evaluate(data string) (any, error) {
 
 type machine struct {
 	stack []any
-	marks []int // heights of stack
+	marks []int // stack heights
 	memo  []any
 }
 
-// pop takes n values from above the last mark.
+// pop removes n values from above the last mark.
 func (m *machine) pop(n int) ([]any, error) {
 	floor := 0
 	if len(m.marks) > 0 {
@@ -47,7 +46,7 @@ func (m *machine) pop(n int) ([]any, error) {
 	return top, nil
 }
 
-// popMark takes all values above the last mark, and the mark.
+// popMark removes all values above the last mark, and the mark.
 func (m *machine) popMark() []any {
 	last := len(m.marks) - 1
 	top := m.stack[m.marks[last]:]
@@ -55,7 +54,7 @@ func (m *machine) popMark() []any {
 	return top
 }
 
-// top is the last value, which stays.
+// top returns the last value without removing it.
 func (m *machine) top() (any, error) {
 	v, err := m.pop(1)
 	if err != nil {
@@ -65,11 +64,11 @@ func (m *machine) top() (any, error) {
 	return v[0], nil
 }
 
-// step carries out an instruction.
+// step executes an instruction.
 func (m *machine) step(i instruction) (err error) {
 	var v any
 	switch i.code {
-	case opProtocol, opStop: // evaluate takes the value
+	case opProtocol, opStop: // evaluate reads the value
 		return nil
 	case opMark:
 		m.marks = append(m.marks, len(m.stack))
@@ -97,7 +96,7 @@ func (m *machine) step(i instruction) (err error) {
 	return err
 }
 
-// value is what an instruction pushes that takes nothing from the stack.
+// value returns what an instruction pushes if it reads nothing from the stack.
 func (m *machine) value(i instruction) any {
 	switch i.code {
 	case opNone:
@@ -110,7 +109,7 @@ func (m *machine) value(i instruction) any {
 		unused := 64 - 8*len(i.arg)
 		return int(int64(unsigned(i.arg)<<unused) >> unused)
 	case opFloat:
-		return math.Float64frombits(bits.ReverseBytes64(unsigned(i.arg))) // big-endian, alone
+		return math.Float64frombits(bits.ReverseBytes64(unsigned(i.arg))) // the only big-endian number
 	case opUnicode:
 		return i.arg
 	case opGlobal:
@@ -127,12 +126,12 @@ func (m *machine) value(i instruction) any {
 	panic(fmt.Sprintf("pth: instruction %#02x passed the check", i.code))
 }
 
-// tuple is one of values that may lie on the stack.
+// tuple makes a tuple of stack values.
 func tuple(values []any) *types.Tuple {
 	return types.NewTupleFromSlice(append([]any(nil), values...))
 }
 
-// combine makes a value of others on the stack.
+// combine makes a value from others on the stack.
 func (m *machine) combine(code byte) (any, error) {
 	n := 2
 	switch code {
@@ -175,7 +174,7 @@ func (m *machine) put(n int) error {
 	return nil
 }
 
-// extend adds items to the list below them.
+// extend appends items to the list below them.
 func (m *machine) extend(items []any, err error) error {
 	if err != nil {
 		return err
@@ -194,7 +193,7 @@ func (m *machine) extend(items []any, err error) error {
 	return nil
 }
 
-// set sets pairs of a key and a value in the dict below them.
+// set stores pairs of a key and a value in the dict below them.
 func (m *machine) set(items []any, err error) error {
 	if err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 	"tessera/format/pth/pthtest"
 )
 
-// inspect holds what was accepted to what the package promises.
+// inspect checks an accepted file against the package's promises.
 func inspect(t *testing.T, f *File, err error, size int64) {
 	t.Helper()
 	if err != nil {
@@ -29,11 +29,11 @@ func inspect(t *testing.T, f *File, err error, size int64) {
 	}
 }
 
-// agree wants both ways of carrying out a pickle to come to the same.
+// agree checks that both unpicklers give the same result.
 func agree(t *testing.T, a *File, err1 error, b *File, err2 error) {
 	t.Helper()
 	if err1 == nil && err2 != nil && strings.Contains(err2.Error(), "attributes are set on") {
-		return // gopickle ignores some
+		return // gopickle ignores some errors
 	}
 	require.Equal(t, err1 == nil, err2 == nil, "gopickle: %v\nevaluate: %v", err1, err2)
 	if err1 != nil {
@@ -47,8 +47,7 @@ func agree(t *testing.T, a *File, err1 error, b *File, err2 error) {
 	}
 }
 
-// FuzzRead: whatever the bytes, Read refuses, or returns tensors that can all
-// be read.
+// FuzzRead: Read refuses any bytes, or returns tensors that can all be read.
 func FuzzRead(f *testing.F) {
 	files, err := filepath.Glob("testdata/*.pth")
 	require.NoError(f, err)
@@ -68,7 +67,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// FuzzPickle is FuzzRead of a pickle in a file that is otherwise good.
+// FuzzPickle is FuzzRead for a pickle in an otherwise valid file.
 func FuzzPickle(f *testing.F) {
 	for _, c := range badPickles() {
 		if len(c.pickle) < 10_000 {
@@ -81,7 +80,7 @@ func FuzzPickle(f *testing.F) {
 	f.Add(view(store(6), 2, []int{2, 2}, []int{2, 1}))
 	f.Fuzz(func(t *testing.T, pickle []byte) {
 		if len(pickle) > 1<<16 {
-			return // as large files are: TestHostileIsBounded
+			return // as for large files: TestHostileIsBounded
 		}
 		b := zipped(pickle, 24)
 		a, err1 := open(b, unpickle)

@@ -10,7 +10,7 @@ import (
 	"tessera/format/safetensors"
 )
 
-// known is the value of a global, nil for any that is not on this list.
+// known returns the value of a global, nil for globals that are not on this list.
 func known(global string) any {
 	module, name, _ := strings.Cut(global, "\n")
 	switch module {
@@ -42,13 +42,13 @@ func known(global string) any {
 	return nil
 }
 
-// untyped is the type of storages of bytes, whose tensors say their types.
+// untyped is the type of byte storages, whose tensors have types.
 const untyped = safetensors.U8
 
-// elementType is torch's own object for a type of elements.
+// elementType is torch's object for a type of elements.
 type elementType safetensors.DType
 
-// elementTypes are those for which torch has no class of storages.
+// elementTypes are the types for which torch has no storage class.
 var elementTypes = map[string]elementType{
 	"float8_e4m3fn":   elementType(safetensors.F8E4M3),
 	"float8_e4m3fnuz": elementType(safetensors.F8E4M3FNUZ),
@@ -60,7 +60,7 @@ var elementTypes = map[string]elementType{
 	"uint64":          elementType(safetensors.U64),
 }
 
-// storageType is the element type that a class of storages stands for.
+// storageType returns the element type of a storage class.
 func storageType(class string) (safetensors.DType, bool) {
 	switch class {
 	case "FloatStorage":
@@ -87,7 +87,7 @@ func storageType(class string) (safetensors.DType, bool) {
 	return "", false
 }
 
-// What can be called.
+// Callable values.
 var (
 	_ types.Callable = &orderedDict{}
 	_ types.Callable = &rebuildTensor{}
@@ -97,7 +97,7 @@ var (
 // orderedDict is the class collections.OrderedDict.
 type orderedDict struct{}
 
-// Call makes an empty one.
+// Call returns an empty dict.
 func (*orderedDict) Call(args ...any) (any, error) {
 	if len(args) != 0 {
 		return nil, fmt.Errorf("OrderedDict is called with %d arguments, expected 0", len(args))
@@ -105,20 +105,20 @@ func (*orderedDict) Call(args ...any) (any, error) {
 	return &ordered{}, nil
 }
 
-// ordered is an OrderedDict: a dict that may have attributes, such as the
-// _metadata of a state_dict. They are not kept.
+// ordered is an OrderedDict: a dict that may have attributes, such as the _metadata of a
+// state_dict. They are dropped.
 type ordered struct{ types.Dict }
 
 func (*ordered) PySetState(any) error { return nil }
 
-// storage is one by persistent id: an entry of the zip.
+// storage is a storage by persistent id: an entry of the zip.
 type storage struct {
 	dtype    safetensors.DType
 	key      string
 	elements int
 }
 
-// loadStorage makes the storage of a persistent id.
+// loadStorage returns the storage of a persistent id.
 func loadStorage(id any) (any, error) {
 	t, ok := id.(*types.Tuple)
 	if !ok || t.Len() != 5 || t.Get(0) != "storage" {
@@ -134,23 +134,23 @@ func loadStorage(id any) (any, error) {
 	return &storage{dtype, key, n}, nil
 }
 
-// tensor is a view of a storage, nothing of which is checked yet but the types.
+// tensor is a view of a storage. Only its types are checked yet.
 type tensor struct {
 	storage *storage
-	offset  int // in elements, as the strides
+	offset  int // in elements, like the strides
 	shape   []int
 	stride  []int
 }
 
-// maxRank is PyTorch's own limit.
+// maxRank is PyTorch's limit.
 const maxRank = 64
 
 // rebuildTensor is torch._utils._rebuild_tensor_v2, or _rebuild_tensor_v3, whose storages
 // have no type.
 type rebuildTensor struct{ name string }
 
-// Call takes storage, offset, size, stride, requires_grad and hooks, of v3 the type of
-// elements, and perhaps metadata.
+// Call accepts storage, offset, size, stride, requires_grad and hooks, for v3 the type of
+// elements, and optionally metadata.
 func (r *rebuildTensor) Call(args ...any) (any, error) {
 	least := 6
 	if r.name == "_rebuild_tensor_v3" {
@@ -173,7 +173,7 @@ func (r *rebuildTensor) Call(args ...any) (any, error) {
 			return nil, fmt.Errorf("%s is called with %s, expected an untyped storage and a type of elements", r.name, kinds(args))
 		}
 		dtype := safetensors.DType(d)
-		s = &storage{dtype, s.key, s.elements / (dtype.Bits() / 8)} // another length is told when it is placed
+		s = &storage{dtype, s.key, s.elements / (dtype.Bits() / 8)} // placing it reports a wrong length
 	}
 	return &tensor{s, offset, shape, stride}, nil
 }
@@ -195,7 +195,7 @@ func integers(v any) ([]int, bool) {
 // rebuildParameter is torch._utils._rebuild_parameter.
 type rebuildParameter struct{}
 
-// Call takes a tensor, requires_grad and hooks.
+// Call accepts a tensor, requires_grad and hooks.
 func (*rebuildParameter) Call(args ...any) (any, error) {
 	if len(args) == 3 {
 		if t, ok := args[0].(*tensor); ok {
@@ -205,7 +205,7 @@ func (*rebuildParameter) Call(args ...any) (any, error) {
 	return nil, fmt.Errorf("_rebuild_parameter is called with %s, expected a tensor, requires_grad and hooks", kinds(args))
 }
 
-// kind says what a value is, for errors.
+// kind names a value's type in errors.
 func kind(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -232,7 +232,7 @@ func kind(v any) string {
 	return "a class or function"
 }
 
-// kinds is kind of each, for errors.
+// kinds names several values' types in errors.
 func kinds(list []any) string {
 	const most = 8
 	var all []string

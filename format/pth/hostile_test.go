@@ -18,21 +18,21 @@ import (
 	"tessera/format/pth/pthtest"
 )
 
-// zipped is a file of a pickle and a storage, data/0, of n bytes.
+// zipped returns a file of a pickle and a storage, data/0, of n bytes.
 func zipped(pickle []byte, n int, more ...pthtest.Entry) []byte {
 	entries := append([]pthtest.Entry{{Name: "a/data.pkl", Data: pthtest.Bytes(pickle)}}, more...)
 	return pthtest.Zipped(append(entries, pthtest.Entry{Name: "a/data/0", Data: pthtest.Bytes(make([]byte, n))})...)
 }
 
-// store is data/0 of n elements of F32.
+// store returns data/0 with n elements of F32.
 func store(n int) pthtest.Storage {
 	return pthtest.Storage{Class: "FloatStorage", Key: "0", Elements: n}
 }
 
-// program is a pickle of instructions.
+// program returns a pickle of instructions.
 func program(code string) []byte { return []byte("\x80\x02" + code) }
 
-// view is the pickle of a dict of one tensor "x".
+// view returns the pickle of a dict of one tensor "x".
 func view(s pthtest.Storage, offset int, shape, stride []int) []byte {
 	return pthtest.NewPickle().Raw("}").String("x").Tensor(s, offset, shape, stride).Raw("s.").Bytes()
 }
@@ -45,7 +45,7 @@ type badCase struct {
 
 const storage24 = "(X\x07\x00\x00\x00storagectorch\nFloatStorage\nX\x01\x00\x00\x000X\x03\x00\x00\x00cpuK\x06t"
 
-// badPickles go with a storage of 24 bytes.
+// badPickles belong to a storage of 24 bytes.
 func badPickles() []badCase {
 	global := func(module, name string) []byte {
 		return program("c" + module + "\n" + name + "\n(X\x02\x00\x00\x00lstR.")
@@ -189,7 +189,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// What looks odd and is right.
+// Odd but valid files.
 func TestAccepted(t *testing.T) {
 	for name, pickle := range map[string][]byte{
 		"nothing":                      program("}."),
@@ -205,8 +205,8 @@ func TestAccepted(t *testing.T) {
 	}
 }
 
-// A state_dict is found in the dicts that it lies in: by the names that trainers use, as
-// the only one with tensors, or of several as the one that is called a VAE.
+// A state_dict is found in the dicts around it: by trainers' names, as the only one with
+// tensors, or of several as the one named after a VAE.
 func TestNestedDicts(t *testing.T) {
 	leaf := func(p *pthtest.Pickle, name string) *pthtest.Pickle {
 		return p.Raw("}").String(name).Tensor(store(6), 0, []int{6}, []int{1}).Raw("s")
@@ -219,7 +219,7 @@ func TestNestedDicts(t *testing.T) {
 				p.Raw("s")
 			case k[0] == '=':
 				leaf(p, k[1:])
-			case k[0] == '#': // a dict by number, as optimizers keep their moments
+			case k[0] == '#': // a dict with numbers as keys, as optimizers store their moments
 				p.Raw("}K\x00")
 				leaf(p, k[1:]).Raw("s")
 			case k[0] == '+':
@@ -256,7 +256,7 @@ func TestNestedDicts(t *testing.T) {
 	}
 }
 
-// patched is a file with the bytes behind the last (or first) mark replaced.
+// patched replaces the bytes after the last (or first) mark.
 func patched(b []byte, mark string, at int, with ...byte) []byte {
 	b = bytes.Clone(b)
 	copy(b[bytes.LastIndex(b, []byte(mark))+at:], with)
@@ -321,7 +321,7 @@ func TestRefusedZip(t *testing.T) {
 	}
 }
 
-// A file cut anywhere is refused.
+// A file truncated anywhere is refused.
 func TestTruncated(t *testing.T) {
 	for _, file := range []string{"ordered", "plain"} {
 		b, err := os.ReadFile(filepath.Join("testdata", file+".pth"))
@@ -333,7 +333,7 @@ func TestTruncated(t *testing.T) {
 	}
 }
 
-// end64 ends a file by the 64-bit records of e.
+// end64 ends a file with the 64-bit records of e.
 func end64(b []byte, e end) []byte {
 	at := bytes.LastIndex(b, []byte("PK\x05\x06"))
 	out := bytes.Clone(b[:at])
@@ -348,7 +348,7 @@ func end64(b []byte, e end) []byte {
 	return append(out, "PK\x05\x06\x00\x00\x00\x00\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x00\x00"...)
 }
 
-// Files over 4 GiB have 64-bit records; torch writes them always.
+// Files over 4 GiB have 64-bit records; torch always writes them.
 func TestZip64(t *testing.T) {
 	b := zipped(view(store(6), 0, []int{6}, []int{1}), 24)
 	begin := int64(bytes.Index(b, []byte("PK\x01\x02")))
@@ -389,7 +389,7 @@ func TestZip64(t *testing.T) {
 	require.Error(t, z.widen("\x01\x00\x08\x00"+strings.Repeat("\xff", 8)), "%+v", z)
 }
 
-// allocated is how many bytes f allocates.
+// allocated returns how many bytes f allocates.
 func allocated(f func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -398,8 +398,8 @@ func allocated(f func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// The dearest pickles that walk lets pass, and files that promise more than
-// they have.
+// The most expensive pickles that walk accepts, and files that promise more than they
+// contain.
 func TestHostileIsBounded(t *testing.T) {
 	deep := "N" + strings.Repeat("\x85", maxInstructions-3)
 	laughs := ")" + strings.Repeat("q\x00h\x00h\x00\x87", 1<<16-2)
@@ -408,7 +408,7 @@ func TestHostileIsBounded(t *testing.T) {
 	far := zipped(huge, 24)
 	for name, c := range map[string]struct {
 		file  []byte
-		bound uint64 // bytes
+		bound uint64 // in bytes
 	}{
 		"dicts":                 {zipped(program("]("+strings.Repeat("}", maxInstructions-5)+"e."), 24), 128 << 20},
 		"lists":                 {zipped(program("]("+strings.Repeat("]", maxInstructions-5)+"e."), 24), 128 << 20},
@@ -431,7 +431,7 @@ func TestHostileIsBounded(t *testing.T) {
 			require.LessOrEqual(t, got, c.bound, "%s: bytes allocated", name)
 		})
 	}
-	// A size that the reader behind it does not keep.
+	// The size is larger than what the reader has.
 	var err error
 	got := allocated(func() { _, err = Read(bytes.NewReader(far), 1<<40, "lie") })
 	require.Error(t, err, "a file cut short is accepted")

@@ -9,14 +9,14 @@ import (
 	"slices"
 )
 
-// ErrSeveral: the file is several of torch.save behind one another, of which the last
-// one's directory would be looked for in the first.
+// ErrSeveral means that a file consists of several of torch.save's files, one after
+// another. The offsets in the last one's directory would then be wrong.
 var ErrSeveral = errors.New("several files of torch.save lie in it, one behind the other")
 
-// checkStart refuses a zip that begins at byte start, behind another.
+// checkStart refuses a zip that begins at byte start, after another zip.
 func (a *archive) checkStart(start int64) error {
 	if start <= 0 {
-		return nil // what is wrong is told where it is read
+		return nil // reading it reports the fault
 	}
 	head, err := a.bytes(start, 4, "start")
 	if a.failed {
@@ -28,14 +28,14 @@ func (a *archive) checkStart(start int64) error {
 	return fmt.Errorf("%w: the last begins at byte %d", ErrSeveral, start)
 }
 
-// maxParts bounds how many files may lie in one.
+// maxParts limits the number of files in one.
 const maxParts = 1 << 15
 
-// Part is one of several files of torch.save in a file, for Read of a section.
+// Part is one of torch.save's files in a larger file, for Read of a section.
 type Part struct{ Offset, Size int64 }
 
-// Parts finds the files of torch.save that lie behind one another in the size bytes
-// behind r; see ErrSeveral. It reads the end of each.
+// Parts finds torch.save's files that follow one another in size bytes of r; see
+// ErrSeveral. It reads the end of each.
 func Parts(r io.ReaderAt, size int64) ([]Part, error) {
 	var parts []Part
 	for end := size; end > 0; {
@@ -52,8 +52,8 @@ func Parts(r io.ReaderAt, size int64) ([]Part, error) {
 	return parts, nil
 }
 
-// lastPart is the zip that ends where a does: its size is the sum of what its end
-// record says and the records themselves.
+// lastPart returns the zip that ends where a ends: its size is the sum of what its end
+// record says and of the records.
 func lastPart(a *archive) (Part, error) {
 	n := min(a.size, endLen+locatorLen+end64Len)
 	b, err := a.bytes(a.size-n, n, "end")

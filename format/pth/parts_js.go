@@ -1,4 +1,5 @@
 package pth
 
-// checkStart is for the program: the page takes no .bin, as such files are called.
+// checkStart accepts everything: only the program reads .bin, the extension of such
+// files.
 func (a *archive) checkStart(int64) error { return nil }

@@ -18,8 +18,8 @@ import (
 	"tessera/format/safetensors"
 )
 
-// plain is a file of one number under a name, which changes its length, without the
-// 64-bit records that torch writes.
+// plain returns a file of one number under a name, whose length sets the file's, without
+// torch's 64-bit records.
 func plain(t *testing.T, name string, value byte) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -27,7 +27,7 @@ func plain(t *testing.T, name string, value byte) []byte {
 	return b.Bytes()
 }
 
-// item is plain with them.
+// item is plain with 64-bit records.
 func item(t *testing.T, name string, value byte) []byte {
 	t.Helper()
 	file := plain(t, name, value)
@@ -43,8 +43,8 @@ func item(t *testing.T, name string, value byte) []byte {
 	return append(append(out, 1, 0, 0, 0), file[at:]...)
 }
 
-// Several files behind one another are not one of them: Read says so, and Parts finds
-// each, whatever their lengths are.
+// Several files, one after another, are not one file: Read says so, and Parts finds each,
+// whatever their lengths.
 func TestParts(t *testing.T) {
 	for about, files := range map[string][][]byte{
 		"one":            {item(t, "a", 1)},
@@ -81,7 +81,7 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// What is cut, or claims to be longer than it is, is refused.
+// A truncated file, or one that claims a wrong length, is refused.
 func TestRefusedParts(t *testing.T) {
 	all := slices.Concat(item(t, "a", 1), item(t, "b", 2))
 	huge := func(at int, n uint64) []byte {

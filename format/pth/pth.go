@@ -1,10 +1,10 @@
-// Package pth reads the checkpoints that torch.save writes: a zip of stored
-// entries, one of them a pickle that names the tensors, the others their
-// storages. Only the pickle is read into memory; tensors are read by range.
+// Package pth reads the checkpoints that torch.save writes: a zip of stored entries. One
+// entry is a pickle that names the tensors, the others are their storages. Only the
+// pickle is read into memory; tensors are read by range.
 //
-// A pickle is a program. This one may name tensors and containers and nothing
-// else, no code of it runs, and all of its instructions are checked before the
-// first is carried out: see walk and known.
+// A pickle is a program. This package accepts only pickles that name tensors and
+// containers. None of the file's code runs, and all instructions are checked before the
+// first one is executed: see walk and known.
 //
 // Start at Open or Read. Tensors are those of package safetensors.
 package pth
@@ -21,8 +21,8 @@ import (
 	"tessera/format/safetensors"
 )
 
-// FormatError says that a file breaks the format, or holds what this package
-// refuses, rather than that it could not be read.
+// FormatError means that a file breaks the format or contains something that this package
+// refuses. Read errors are other errors.
 type FormatError struct {
 	File string
 	Err  error
@@ -31,8 +31,8 @@ type FormatError struct {
 func (e *FormatError) Error() string { return "pth: " + quote.Text(e.File) + ": " + e.Err.Error() }
 func (e *FormatError) Unwrap() error { return e.Err }
 
-// File is an open file. Reading tensors is safe from several goroutines;
-// Close is not safe beside them, and no tensor can be read after it.
+// File is an open file. Several goroutines may read tensors, but not while Close runs;
+// afterwards no tensor can be read.
 type File struct {
 	name    string
 	source  io.ReaderAt
@@ -52,8 +52,8 @@ func Open(path string) (*File, error) {
 	return Take(from, size)
 }
 
-// Take is Open of a file that is open already, of size bytes. It takes the file
-// over, and closes it where it fails.
+// Take is Open for an open file of size bytes. It takes ownership of the file, and closes
+// it if it fails.
 func Take(from *os.File, size int64) (*File, error) {
 	f, err := Read(from, size, from.Name())
 	if err != nil {
@@ -64,14 +64,13 @@ func Take(from *os.File, size int64) (*File, error) {
 	return f, nil
 }
 
-// Read opens the size bytes behind r; name stands for them in errors. It reads
-// the zip's directory and the pickle only. r stays in use until Close, and is
-// not closed by it.
+// Read opens size bytes of r; name stands for them in errors. It reads only the zip's
+// directory and the pickle. r stays in use until Close, which does not close it.
 func Read(r io.ReaderAt, size int64, name string) (*File, error) {
 	return read(r, size, name, unpickle)
 }
 
-// read is Read by way of an unpickler.
+// read is Read with an unpickler.
 func read(r io.ReaderAt, size int64, name string, unpickle unpickler) (*File, error) {
 	f := &File{name: name, source: r, size: size, tensors: map[string]safetensors.Tensor{}}
 	a := &archive{r: r, size: size, entries: map[string]zipEntry{}}
@@ -88,7 +87,7 @@ func read(r io.ReaderAt, size int64, name string, unpickle unpickler) (*File, er
 	return f, nil
 }
 
-// load fills the tensors in.
+// load fills in the tensors.
 func (f *File) load(a *archive, unpickle unpickler) error {
 	data, err := a.pickle()
 	if err != nil {
@@ -114,16 +113,16 @@ func (f *File) load(a *archive, unpickle unpickler) error {
 	return nil
 }
 
-// Name is the path or name the file was opened with.
+// Name returns the path or name that the file was opened with.
 func (f *File) Name() string { return f.name }
 
-// Size is the length of the whole file in bytes.
+// Size returns the length of the whole file in bytes.
 func (f *File) Size() int64 { return f.size }
 
 // Names lists the tensors in the order of the pickle.
 func (f *File) Names() []string { return slices.Clone(f.names) }
 
-// Metadata is a copy of the whole numbers that lie among the tensors, by their names.
+// Metadata returns a copy of the integers among the tensors, by name.
 func (f *File) Metadata() map[string]string { return maps.Clone(f.numbers) }
 
 // Tensor finds a tensor by name.
@@ -132,7 +131,7 @@ func (f *File) Tensor(name string) (safetensors.Tensor, bool) {
 	return t, ok
 }
 
-// Close releases the file that Open made. It is idempotent.
+// Close closes a file that Open opened. It is idempotent.
 func (f *File) Close() error {
 	f.source = &closed{}
 	if f.release == nil {
@@ -146,14 +145,14 @@ func (f *File) Close() error {
 	return nil
 }
 
-// current reads from what the file has at the time, which Close takes away.
+// current reads from the file's current source, which Close replaces.
 type current File
 
 func (c *current) ReadAt(dst []byte, offset int64) (int, error) {
 	return c.source.ReadAt(dst, offset)
 }
 
-// closed is what is left to read from after Close.
+// closed is the source after Close.
 type closed struct{}
 
 func (*closed) ReadAt([]byte, int64) (int, error) { return 0, os.ErrClosed }

@@ -19,7 +19,7 @@ import (
 	"tessera/format/safetensors"
 )
 
-// both runs a test with gopickle and with evaluate, which the browser has.
+// both runs a test with gopickle and with evaluate, which the browser uses.
 func both(t *testing.T, f func(t *testing.T, u unpickler)) {
 	t.Run("gopickle", func(t *testing.T) { f(t, unpickle) })
 	t.Run("evaluate", func(t *testing.T) { f(t, evaluate) })
@@ -29,11 +29,10 @@ func open(b []byte, u unpickler) (*File, error) {
 	return read(bytes.NewReader(b), int64(len(b)), "m.pth", u)
 }
 
-// made is element i of the tensor with number k in testdata, as make_pth.py
-// says.
+// made returns element i of the tensor with number k in testdata, as in make_pth.py.
 func made(k, i int) float64 { return float64((31*i+7*k)%256-128) / 4 }
 
-// want is a tensor of testdata: number k from element from on.
+// want is a tensor of testdata: number k, starting at element from.
 type want struct {
 	name    string
 	dtype   safetensors.DType
@@ -58,7 +57,7 @@ func many() []want {
 	return list
 }
 
-// What torch itself wrote.
+// Files that torch wrote.
 func TestTorch(t *testing.T) {
 	for file, tensors := range map[string][]want{
 		"plain": {
@@ -110,7 +109,7 @@ func compare(t *testing.T, f *File, tensors []want) {
 	}
 }
 
-// Types for which torch has no class of storages: a tensor says its own.
+// Types without a storage class in torch: the tensor states its type.
 func TestTorchUntyped(t *testing.T) {
 	b, err := os.ReadFile(filepath.Join("testdata", "float8.pth"))
 	require.NoError(t, err)
@@ -121,7 +120,7 @@ func TestTorchUntyped(t *testing.T) {
 			name  string
 			dtype safetensors.DType
 			shape []int
-			data  []byte // of 0 to 5.5 in E4M3, of 0 to 48 in E5M2
+			data  []byte // 0 to 5.5 in E4M3, 0 to 48 in E5M2
 		}{
 			{"a", safetensors.F8E4M3, []int{2, 3}, []byte{0, 0x30, 0x38, 0x3c, 0x40, 0x42}},
 			{"b", safetensors.F8E4M3, []int{6}, []byte{0x44, 0x46, 0x48, 0x49, 0x4a, 0x4b}},
@@ -141,7 +140,7 @@ func TestTorchUntyped(t *testing.T) {
 	})
 }
 
-// What torch wrote and this package does not take.
+// Files of torch that this package refuses.
 func TestTorchRefused(t *testing.T) {
 	for file, want := range map[string]string{
 		"transposed": `tensor "weight": shape [2 3] has strides [1 2], expected [3 1]: save it again`,
@@ -167,7 +166,7 @@ func refused(t *testing.T, err error, want string) {
 	require.LessOrEqual(t, len(err.Error()), 1000, "bytes of error")
 }
 
-// pthtest emits torch's own bytes.
+// pthtest emits torch's bytes.
 func TestPickleIsTorchs(t *testing.T) {
 	for file, c := range map[string]struct {
 		tensors []want
@@ -183,7 +182,7 @@ func TestPickleIsTorchs(t *testing.T) {
 	}
 }
 
-// content makes what testdata has.
+// content returns the tensors of testdata.
 func content(list []want) []pthtest.Tensor {
 	var all []pthtest.Tensor
 	for _, w := range list {
@@ -229,7 +228,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// Whole numbers among the tensors are what the file says besides.
+// Integers among the tensors are the file's metadata.
 func TestNumbers(t *testing.T) {
 	var b bytes.Buffer
 	numbers := map[string]int{"latent_height": 4, "below": -1, "large": 1 << 40}
@@ -314,7 +313,7 @@ func (f failing) ReadAt(dst []byte, offset int64) (int, error) {
 	return bytes.NewReader(f.b).ReadAt(dst, offset)
 }
 
-// A file that cannot be read is not called broken.
+// A read error is not reported as a broken file.
 func TestReadError(t *testing.T) {
 	var b bytes.Buffer
 	require.NoError(t, pthtest.Write(&b, content(network()), pthtest.Options{}))

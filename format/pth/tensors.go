@@ -18,12 +18,11 @@ type named struct {
 	tensor *tensor
 }
 
-// alone is the name of a tensor that was saved by itself.
+// alone is the name of a tensor that was saved alone.
 const alone = "tensor"
 
-// stateDict finds the tensors in what a pickle holds: a dict of them, a dict in
-// which such a dict lies, or one tensor by itself. Items are all that
-// lies among them.
+// stateDict finds the tensors in a pickle's value: a dict of them, a dict that contains
+// such a dict, or a single tensor. items is everything beside them in the dict.
 func stateDict(root any) (list []named, items []types.DictEntry, err error) {
 	if t, ok := root.(*tensor); ok {
 		return []named{{alone, t}}, nil, nil
@@ -50,7 +49,7 @@ func stateDict(root any) (list []named, items []types.DictEntry, err error) {
 	return list, items, err
 }
 
-// numbers are the whole numbers among the items of a dict, such as a latent's size.
+// numbers returns the integers among a dict's items, such as a latent's size.
 func numbers(items []types.DictEntry) map[string]string {
 	all := map[string]string{}
 	for _, e := range items {
@@ -68,12 +67,12 @@ func isTensor(e types.DictEntry) bool {
 	return ok
 }
 
-// maxWrappers bounds how deep a state_dict may lie in others.
+// maxWrappers limits the nesting of dicts around a state_dict.
 const maxWrappers = 4
 
-// unwrap finds the dict that a training program put beside its own entries, nil
-// if there is none: one of the usual names, else the only one that has tensors, or of
-// several the one that is called a VAE, or the generator of an adversarial training.
+// unwrap finds the dict that a training program stored beside its other entries, nil if
+// there is none: one with a usual name, else the only one that has tensors; if several
+// have, the one named after a VAE, or after the generator of an adversarial training.
 func unwrap(items []types.DictEntry) (key string, inner []types.DictEntry, err error) {
 	var found []string
 	for _, accept := range []func(key string, d []types.DictEntry) bool{
@@ -101,7 +100,7 @@ func unwrap(items []types.DictEntry) (key string, inner []types.DictEntry, err e
 	return "", nil, nil
 }
 
-// holds reports whether a dict has tensors by name, or dicts by name that do.
+// holds reports whether a dict has named tensors, or named dicts that do.
 func holds(items []types.DictEntry, depth int) bool {
 	return slices.ContainsFunc(items, func(e types.DictEntry) bool {
 		if _, named := e.Key.(string); !named {
@@ -122,8 +121,8 @@ func dict(v any) ([]types.DictEntry, bool) {
 	return nil, false
 }
 
-// tensors are those of a dict, each name once. What else lies among them, such as
-// a latent's prompt, is left out; a dict of nothing but that is no state_dict.
+// tensors returns a dict's tensors, each name once. It skips other values, such as a
+// latent's prompt; a dict of only such values is not a state_dict.
 func tensors(where string, items []types.DictEntry) ([]named, error) {
 	list := make([]named, 0, len(items))
 	seen := make(map[string]bool, len(items))
@@ -153,7 +152,7 @@ func tensors(where string, items []types.DictEntry) ([]named, error) {
 // place checks a tensor against its storage and finds its bytes.
 func (f *File) place(a *archive, name string, t *tensor) (safetensors.Tensor, error) {
 	where := "pth: " + f.name
-	// At offset 0 for now: its shape is checked before it is used.
+	// The offset is 0 for now: the shape is checked before it is used.
 	view, err := safetensors.NewTensor(where, name, t.storage.dtype, t.shape, (*current)(f), 0)
 	if err != nil {
 		return view, err
@@ -172,7 +171,7 @@ func (f *File) place(a *archive, name string, t *tensor) (safetensors.Tensor, er
 	return safetensors.NewTensor(where, name, t.storage.dtype, t.shape, (*current)(f), begin)
 }
 
-// locate finds where a storage's bytes begin.
+// locate returns where a storage's bytes begin.
 func (a *archive) locate(s *storage) (int64, error) {
 	z, ok := a.entries[a.prefix+"data/"+s.key]
 	if !ok {
@@ -189,8 +188,8 @@ func (a *archive) locate(s *storage) (int64, error) {
 	return begin, nil
 }
 
-// contiguous compares strides with those of rows without gaps. Of a dimension
-// of 1, and of a tensor without elements, any will do.
+// contiguous compares strides with those of contiguous rows. A dimension of 1, and a
+// tensor without elements, may have any stride.
 func contiguous(shape, stride []int) (want []int, ok bool) {
 	want = make([]int, len(shape))
 	n := 1
@@ -209,7 +208,7 @@ func contiguous(shape, stride []int) (want []int, ok bool) {
 	return want, true
 }
 
-// clip ends a long key.
+// clip shortens a long key.
 func clip(key string) string {
 	q := quote.Name(key)
 	if len(q) == len(key)+2 {

@@ -10,14 +10,14 @@ import (
 	"github.com/nlpodyssey/gopickle/pickle"
 )
 
-// unpickle carries out a pickle by way of gopickle, which is given only what
-// walk let pass: left alone it takes lengths and globals as they come. What it
-// panics at, such as a key without a value, becomes an error.
+// unpickle executes a pickle with gopickle, which receives only what walk accepted,
+// because gopickle does not check lengths and globals. A panic of gopickle, such as on a
+// key without a value, becomes an error.
 func unpickle(data string) (root any, err error) {
 	changed := []byte(data)
 	err = walk(data, func(i instruction) error {
-		// gopickle answers for collections.OrderedDict itself, by a dict that
-		// swallows a name given twice. Under another name it asks FindClass.
+		// gopickle handles collections.OrderedDict with a dict that drops repeated keys.
+		// For another name it calls FindClass.
 		if i.code == opGlobal && i.arg[0] == 'c' {
 			changed[i.at+1] = 'C'
 		}
@@ -43,7 +43,7 @@ func unpickle(data string) (root any, err error) {
 	return root, nil
 }
 
-// lower undoes the change of unpickle.
+// lower reverses unpickle's change.
 func lower(module string) string {
 	if module == "Collections" {
 		return "collections"
@@ -51,7 +51,7 @@ func lower(module string) string {
 	return module
 }
 
-// short cuts what gopickle prints of a whole value.
+// short shortens gopickle's print of a whole value.
 func short(err error) error {
 	const most = 300
 	if text := err.Error(); len(text) > most {

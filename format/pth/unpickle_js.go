@@ -1,4 +1,4 @@
 package pth
 
-// unpickle is evaluate, for its size.
+// unpickle is evaluate, which is smaller.
 func unpickle(data string) (any, error) { return evaluate(data) }

@@ -8,12 +8,12 @@ import (
 	"tessera/format/quote"
 )
 
-// Limits of a pickle. torch.save takes some 45 instructions for a tensor and
-// nests marks four deep; an instruction costs some 300 bytes of memory at most.
+// Limits of a pickle. torch.save writes about 45 instructions per tensor and nests marks
+// four deep; an instruction needs at most about 300 bytes of memory.
 const (
 	maxInstructions = 1 << 18
 	maxMarks        = 16
-	maxGlobal       = 255 // bytes of a module's or a global's name
+	maxGlobal       = 255 // bytes of the name of a module or global
 )
 
 // The instructions that torch.save writes, in pickle's protocol 2.
@@ -51,24 +51,23 @@ const (
 	opProtocol   = 0x80
 )
 
-// instruction is one of a pickle.
+// instruction is an instruction of a pickle.
 type instruction struct {
-	at   int // its offset
+	at   int // offset
 	code byte
-	// arg is its operand: a number little-endian, a string's text, a global's
-	// module and name with a newline between.
+	// arg is its operand: a little-endian number, a string's text, or a global's module
+	// and name separated by a newline.
 	arg string
 }
 
-// number is the operand of a put or a get.
+// number returns the operand of a put or a get.
 func (i instruction) number() int { return int(unsigned(i.arg)) }
 
-// walk goes through a pickle without carrying it out. It refuses any
-// instruction that torch.save does not write, a global that is not known,
-// operands that reach over the end, memo numbers out of order, marks without
-// bound and anything behind the end, so that what is left can neither name code
-// nor take more time and memory than its length allows. visit, if not nil, gets
-// each instruction once it is checked.
+// walk checks a pickle without executing it. It refuses instructions that torch.save does
+// not write, unknown globals, operands that extend beyond the end, memo numbers out of
+// order, unlimited marks and anything after the end. The rest can neither name code nor
+// take more time and memory than its length allows. visit, if not nil, receives each
+// checked instruction.
 func walk(data string, visit func(instruction) error) error {
 	w := walker{data: data}
 	for {
@@ -95,8 +94,8 @@ func walk(data string, visit func(instruction) error) error {
 type walker struct {
 	data  string
 	at    int
-	count int // instructions
-	marks int // open ones
+	count int // instructions so far
+	marks int // open marks
 	memo  int // memo numbers in use: 0 to memo-1
 }
 
@@ -135,7 +134,7 @@ func (w *walker) next() (instruction, error) {
 	return i, err
 }
 
-// check holds an instruction to the limits.
+// check checks an instruction against the limits.
 func (w *walker) check(i instruction) error {
 	if w.count++; w.count > maxInstructions {
 		return fmt.Errorf("more than %d instructions", maxInstructions)
@@ -158,7 +157,7 @@ func (w *walker) check(i instruction) error {
 			return fmt.Errorf("the pickle ends with %d open marks", w.marks)
 		}
 	case opPut1, opPut4:
-		// torch counts up; a number may be used again.
+		// torch counts up, and may use a number again.
 		n := i.number()
 		if n > w.memo {
 			return fmt.Errorf("memo number %d, expected %d", n, w.memo)
@@ -185,7 +184,7 @@ func (w *walker) take(n int) (string, error) {
 	return w.data[w.at-n : w.at], nil
 }
 
-// long is an integer of up to 64 bits with its length before it.
+// long reads an integer of up to 64 bits, preceded by its length.
 func (w *walker) long() (string, error) {
 	n, err := w.take(1)
 	if err != nil {

@@ -10,29 +10,29 @@ import (
 )
 
 const (
-	// maxPickle and maxDirectory bound what is read into memory, in bytes. The
-	// pickle takes some 150 a tensor, the directory some 80.
+	// maxPickle and maxDirectory limit what is read into memory, in bytes. The pickle has
+	// about 150 per tensor, the directory about 80.
 	maxPickle    = 4 << 20
 	maxDirectory = 4 << 20
 
 	localLen, entryLen, endLen, locatorLen, end64Len = 30, 46, 22, 20, 56
 )
 
-// LegacyMagic begins a file of torch before 1.6, which is refused: a pickle of
-// the long 0x1950a86a20f9469cfc6c.
+// LegacyMagic begins a file of torch before 1.6, which is refused: a pickle of the long
+// 0x1950a86a20f9469cfc6c.
 const LegacyMagic = "\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19"
 
 const resave = "save it again with torch.save"
 
-// archive is the directory of a zip whose entries are stored. archive/zip
-// would bring compress/flate and more, a quarter of a megabyte in the browser,
-// and a stored entry is no more than a range of the file.
+// archive is the directory of a zip of stored entries. archive/zip would bring in
+// compress/flate and more, a quarter of a megabyte in the browser, and a stored entry is
+// just a range of the file.
 type archive struct {
 	r       io.ReaderAt
 	size    int64
-	prefix  string // the folder that all of torch's entries are in, with its slash
+	prefix  string // folder of all of torch's entries, with its slash
 	entries map[string]zipEntry
-	failed  bool // to read, which is no fault of the format
+	failed  bool // a read failed, which is no format error
 }
 
 // zipEntry is one entry of the directory.
@@ -56,7 +56,7 @@ func (a *archive) open() error {
 	return a.findPrefix()
 }
 
-// recognise refuses what is no zip.
+// recognise refuses a file that is not a zip.
 func (a *archive) recognise() error {
 	head, err := a.bytes(0, min(a.size, 512), "start")
 	if err != nil {
@@ -71,12 +71,12 @@ func (a *archive) recognise() error {
 	return nil
 }
 
-// bytes reads a range, which the caller has bounded.
+// bytes reads a range, whose length the caller has limited.
 func (a *archive) bytes(offset, n int64, what string) (string, error) {
 	if offset < 0 || n < 0 || offset > a.size || n > a.size-offset {
 		return "", fmt.Errorf("%s: %d bytes at %d, but the file has %d: truncated, or no zip", what, n, offset, a.size)
 	}
-	// ReadAll grows with what really comes, should size be a false promise.
+	// ReadAll allocates as bytes arrive, in case size is wrong.
 	b, err := io.ReadAll(io.NewSectionReader(a.r, offset, n))
 	if err == nil && int64(len(b)) != n {
 		err = io.ErrUnexpectedEOF
@@ -88,10 +88,10 @@ func (a *archive) bytes(offset, n int64, what string) (string, error) {
 	return string(b), nil
 }
 
-// end is where the directory is.
+// end is the position of the directory.
 type end struct{ offset, length, entries int64 }
 
-// findEnd reads the zip's last record, or the 64-bit one it refers to, which
+// findEnd reads the zip's last record, or the 64-bit record that it refers to, which
 // torch always writes.
 func (a *archive) findEnd() (end, error) {
 	tail, err := a.bytes(max(0, a.size-endLen-1<<16), min(a.size, endLen+1<<16), "end")
@@ -124,7 +124,7 @@ func (a *archive) findEnd() (end, error) {
 	return end{entries: huge(b, 32), length: huge(b, 40), offset: huge(b, 48)}, nil
 }
 
-// directory keeps the entries by name.
+// directory reads the entries by name.
 func (a *archive) directory() error {
 	e, err := a.findEnd()
 	if err != nil {
@@ -154,8 +154,8 @@ func (a *archive) directory() error {
 	return nil
 }
 
-// add keeps an entry, which begins at byte at or later and lies in the file, as
-// torch writes them in order. It returns where the next may begin.
+// add adds an entry, which must begin at byte at or later and lie within the file,
+// because torch writes entries in order. It returns where the next entry may begin.
 func (a *archive) add(z zipEntry, at int64) (int64, error) {
 	if _, ok := a.entries[z.name]; ok {
 		return 0, fmt.Errorf("%s is there twice", quote.Name(z.name))
@@ -171,7 +171,7 @@ func (a *archive) add(z zipEntry, at int64) (int64, error) {
 	return head + z.packed, nil
 }
 
-// parseEntry reads the entry that b begins with, of n bytes.
+// parseEntry reads the entry at the start of b, of n bytes.
 func parseEntry(b string) (z zipEntry, n int64, err error) {
 	if len(b) < entryLen || b[:4] != "PK\x01\x02" {
 		return z, 0, fmt.Errorf("begins with %q, expected %q and %d bytes", b[:min(len(b), 4)], "PK\x01\x02", entryLen)
@@ -188,7 +188,7 @@ func parseEntry(b string) (z zipEntry, n int64, err error) {
 	return z, n, z.widen(b[entryLen+name : entryLen+name+extra])
 }
 
-// widen takes the numbers that did not fit 32 bits from the extra field 1.
+// widen reads the numbers that did not fit 32 bits from extra field 1.
 func (z *zipEntry) widen(extra string) error {
 	for len(extra) >= 4 {
 		kind, n := word(extra, 0), word(extra, 2)
@@ -211,7 +211,7 @@ func (z *zipEntry) widen(extra string) error {
 	return nil
 }
 
-// findPrefix takes the folder of data.pkl for torch's.
+// findPrefix takes the folder of data.pkl as torch's.
 func (a *archive) findPrefix() error {
 	found := 0
 	for name := range a.entries {
@@ -236,10 +236,10 @@ func (a *archive) findPrefix() error {
 	return err
 }
 
-// pickle is the text of data.pkl.
+// pickle returns the content of data.pkl.
 func (a *archive) pickle() (string, error) { return a.small("data.pkl", maxPickle) }
 
-// small reads an entry of torch's folder of at most most bytes.
+// small reads an entry of torch's folder, at most most bytes.
 func (a *archive) small(name string, most int64) (string, error) {
 	z := a.entries[a.prefix+name]
 	if z.size > most {
@@ -252,7 +252,7 @@ func (a *archive) small(name string, most int64) (string, error) {
 	return a.bytes(offset, z.size, name)
 }
 
-// offset is where an entry's bytes begin, behind its local header.
+// offset returns where an entry's bytes begin, after its local header.
 func (a *archive) offset(z zipEntry) (int64, error) {
 	switch {
 	case z.flags&1 != 0:
@@ -280,7 +280,7 @@ func (a *archive) offset(z zipEntry) (int64, error) {
 func word(b string, at int) int64 { return int64(unsigned(b[at : at+2])) }
 func long(b string, at int) int64 { return int64(unsigned(b[at : at+4])) }
 
-// huge is negative from 2^63 on, which no caller takes.
+// huge reads 8 bytes; from 2^63 on it is negative, which every caller refuses.
 func huge(b string, at int) int64 { return int64(unsigned(b[at : at+8])) }
 
 // unsigned reads a little-endian number of up to 8 bytes.

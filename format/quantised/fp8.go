@@ -7,16 +7,15 @@ import (
 	"sync"
 )
 
-// The numbers of 8-bit floats by their codes: OCP 8-bit Floating Point Specification
-// 1.0, section 5. E4M3 has no infinity, and one NaN of each sign; E5M2 is as IEEE 754
-// would have it.
+// The values of 8-bit floats by their codes: OCP 8-bit Floating Point Specification 1.0,
+// section 5. E4M3 has no infinity and one NaN per sign; E5M2 follows IEEE 754.
 var (
 	e4m3 = sync.OnceValue(func() *[256]float32 { return float8(4, false) })
 	e5m2 = sync.OnceValue(func() *[256]float32 { return float8(5, true) })
 )
 
-// float8 makes the table of a float of exponent bits; ieee: the largest exponent is
-// infinity and NaN.
+// float8 returns the table of a float with the given exponent bits. With ieee the largest
+// exponent means infinity and NaN.
 func float8(exponent int, ieee bool) *[256]float32 {
 	var table [256]float32
 	mantissa := 7 - exponent
@@ -38,7 +37,7 @@ func float8(exponent int, ieee bool) *[256]float32 {
 	return &table
 }
 
-// int8s are the numbers of two's complement.
+// int8s returns the values of two's complement.
 var int8s = sync.OnceValue(func() *[256]float32 {
 	var table [256]float32
 	for code := range table {

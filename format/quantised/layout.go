@@ -11,7 +11,7 @@ import (
 	"tessera/format/safetensors"
 )
 
-// layout is how ComfyUI's files say that a layer is stored.
+// layout is ComfyUI's description of how a layer is stored.
 type layout struct {
 	Format  string `json:"format"`
 	Rotated bool   `json:"convrot"`
@@ -29,11 +29,10 @@ func (l *layout) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, (*plain)(l))
 }
 
-// layouts are those of a file's layers by name.
+// layouts are the descriptions of a file's layers, by name.
 type layouts map[string]layout
 
-// layersOf reads a file's metadata _quantization_metadata. What is no such text says
-// nothing.
+// layersOf parses a file's metadata _quantization_metadata. It ignores other text.
 func layersOf(text string) layouts {
 	var all struct {
 		Layers layouts `json:"layers"`
@@ -44,7 +43,7 @@ func layersOf(text string) layouts {
 	return all.Layers
 }
 
-// of is a layer's, whose name some programs leave the beginning of out.
+// of returns a layer's description. Some programs omit the beginning of the layer's name.
 func (l layouts) of(base string) (layout, bool) {
 	name := strings.TrimSuffix(base, ".")
 	for more := len(l) > 0; more; _, name, more = strings.Cut(name, ".") {
@@ -55,7 +54,7 @@ func (l layouts) of(base string) (layout, bool) {
 	return layout{}, false
 }
 
-// maxLayout is more than any program writes for a layer.
+// maxLayout is the longest description of a layer; no program writes as much.
 const maxLayout = 4096
 
 // readLayout reads a layer's .comfy_quant.
@@ -71,7 +70,7 @@ func readLayout(t safetensors.Tensor) layout {
 	return l
 }
 
-// as takes a weight for what a layout says, or says why not.
+// as applies a layout to a weight, or says why it cannot.
 func (w *weight) as(l layout) string {
 	var elem safetensors.DType
 	var types []safetensors.DType
@@ -96,8 +95,8 @@ func (w *weight) as(l layout) string {
 	return fmt.Sprintf("is %s, and said to be quantised as %s", w.from.DType, quote.Name(l.Format))
 }
 
-// oneOf is whether a format is a type's, by whatever part of a tensor has a scale: the
-// scales' shape says that.
+// oneOf reports whether a format is a variant of a type; the variants differ in what part
+// of a tensor has a scale, which the scales' shape shows.
 func oneOf(format, elem string) bool {
 	rest, ok := strings.CutPrefix(format, elem)
 	switch rest {

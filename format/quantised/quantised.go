@@ -30,27 +30,27 @@ import (
 	"tessera/format/safetensors"
 )
 
-// File is a file whose quantised weights are F32 to who reads them. Scales and markers
-// are not among its names.
+// File is a file whose quantised weights appear as F32. Scales and markers are not among
+// its names.
 type File struct {
 	format.File
 	names   []string
-	weights map[string]safetensors.Tensor // in place of the file's
+	weights map[string]safetensors.Tensor // these replace the file's tensors
 	hidden  map[string]bool
 	reasons map[string]string
 	kinds   map[string]string
-	layers  layouts  // by the file's metadata
-	markers []string // prefixes of names with a scaled_fp8
+	layers  layouts  // from the file's metadata
+	markers []string // prefixes of names that have a scaled_fp8
 }
 
-// Open is a file whose weights are floats; nil where no weight of f is quantised. It
-// reads no weights and no scales. Closing it closes f.
+// Open returns a File for f; nil if no weight of f is quantised. It reads neither weights
+// nor scales. Closing the File closes f.
 func Open(f format.File) *File {
 	if !slices.ContainsFunc(f.Names(), func(name string) bool {
 		t, _ := f.Tensor(name)
 		return eightBits(t.DType) || slices.ContainsFunc(scaleEnds, func(end string) bool { return strings.HasSuffix(name, end) })
 	}) {
-		return nil // of which nothing is noted: a header may have millions of names
+		return nil // quick exit: a header may have millions of names
 	}
 	q := &File{
 		File: f, weights: map[string]safetensors.Tensor{}, hidden: map[string]bool{}, reasons: map[string]string{},
@@ -61,7 +61,7 @@ func Open(f format.File) *File {
 			q.markers, q.hidden[name] = append(q.markers, prefix), true
 		}
 	}
-	for _, layers := range []bool{true, false} { // a layer's scales are no weights
+	for _, layers := range []bool{true, false} { // a layer's scales are not weights
 		for _, name := range f.Names() {
 			if _, base := stored(name); (base == "" || strings.HasSuffix(base, ".")) == layers && !q.hidden[name] {
 				t, _ := f.Tensor(name)
@@ -82,10 +82,10 @@ func Open(f format.File) *File {
 	return q
 }
 
-// Names are those of the weights and of what is not quantised.
+// Names returns the weights' names and those of tensors that are not quantised.
 func (q *File) Names() []string { return slices.Clone(q.names) }
 
-// Tensor finds one.
+// Tensor finds a tensor.
 func (q *File) Tensor(name string) (safetensors.Tensor, bool) {
 	if t, ok := q.weights[name]; ok {
 		return t, true
@@ -96,16 +96,16 @@ func (q *File) Tensor(name string) (safetensors.Tensor, bool) {
 	return q.File.Tensor(name)
 }
 
-// Reason is why a weight can't be read, "" of others.
+// Reason returns why a weight cannot be read, "" if it can.
 func (q *File) Reason(name string) string { return q.reasons[name] }
 
-// Kind is how a weight is stored that is F32 only to who reads it, "" of others.
+// Kind returns how a quantised weight is stored, "" for other tensors.
 func (q *File) Kind(name string) string { return q.kinds[name] }
 
-// stored is the name of the weight that a tensor holds, and what the names of its
-// scales begin with: of a layer's weight that ends in a dot, or is empty.
+// stored returns the name of the weight that a tensor holds, and the prefix of its
+// scales' names. For a layer's weight the prefix ends in a dot or is empty.
 func stored(name string) (weight, base string) {
-	if weight, ok := strings.CutSuffix(name, "._data"); ok { // optimum-quanto, which has it twice where it packs
+	if weight, ok := strings.CutSuffix(name, "._data"); ok { // optimum-quanto, which stores packed weights twice
 		weight = strings.TrimSuffix(weight, "._data")
 		return weight, weight + "."
 	}
@@ -115,7 +115,8 @@ func stored(name string) (weight, base string) {
 	return name, strings.TrimSuffix(name, "weight")
 }
 
-// Ends of names beside a weight's, behind NAME. and of quanto's behind NAME.weight. too.
+// Suffixes of the tensors beside a weight, after NAME. and for quanto also after
+// NAME.weight.
 var (
 	scaleEnds  = []string{"scale_weight", "weight_scale", "weight_scale_inv", "SCB", "_weight_scale", "_scale"}
 	ignoreEnds = []string{"input_scale", "scale_input", "output_scale"} // of activations
@@ -130,7 +131,7 @@ var (
 		{"pre_quant_scale", "one that scales what a layer reads (pre_quant_scale)"},
 		{"_shift", "optimum-quanto's with shifts"},
 	}
-	// Of what must be zero: the number that others are around, and the order of bitsandbytes' rows.
+	// Tensors that must be zero: the zero point, and the order of bitsandbytes' rows.
 	zeroEnds = []string{"weight_zero_point", "weight_zero", "_weight_zero_point", "weight_format"}
 )
 
@@ -139,14 +140,14 @@ const (
 	formatEnd = "comfy_quant"
 )
 
-// add finds how a tensor is to be read.
+// add decides how to read a tensor.
 func (q *File) add(t safetensors.Tensor) {
 	name, base := stored(t.Name)
 	w := &weight{from: t, elem: t.DType, divisor: 1}
 	w.reason = q.companions(w, base)
 	scaled := w.scales != nil
 	if !scaled && w.reason == "" && name == t.Name && !eightBits(t.DType) {
-		return // is what it seems
+		return // not quantised
 	}
 	if !scaled && w.reason == "" {
 		w.reason = q.unscaled(w, base)
@@ -157,7 +158,7 @@ func (q *File) add(t safetensors.Tensor) {
 	switch {
 	case w.reason != "":
 		q.reasons[name] = w.reason
-	case w.table() == nil && !w.elem.Float(): // nothing says what it is
+	case w.table() == nil && !w.elem.Float(): // its format is unknown
 		if name == t.Name {
 			return
 		}
@@ -177,7 +178,8 @@ func (q *File) add(t safetensors.Tensor) {
 	q.weights[name] = t
 }
 
-// companions finds the tensors beside a weight, and why it can't be read with them.
+// companions finds the tensors beside a weight, and returns why the weight cannot be read
+// with them.
 func (q *File) companions(w *weight, base string) (reason string) {
 	take := func(end string) (safetensors.Tensor, bool) {
 		t, ok := q.File.Tensor(base + end)
@@ -192,7 +194,7 @@ func (q *File) companions(w *weight, base string) (reason string) {
 			reason = fmt.Sprintf(format, args...)
 		}
 	}
-	if !strings.HasSuffix(base, ".") && base != "" { // a bias, or another tensor that no scale is for
+	if !strings.HasSuffix(base, ".") && base != "" { // a bias, or another tensor without scales
 		return ""
 	}
 	layer := strings.TrimSuffix(base, "weight.")
@@ -255,12 +257,12 @@ func (q *File) companions(w *weight, base string) (reason string) {
 	return reason
 }
 
-// unscaled says why a weight without scales can't be read.
+// unscaled returns why a weight without scales cannot be read.
 func (q *File) unscaled(w *weight, base string) string {
 	if w.elem == safetensors.I8 {
 		return "is 8-bit integers without scales"
 	}
-	if len(w.from.Shape) < 2 { // a bias has none
+	if len(w.from.Shape) < 2 { // a bias has no scales
 		return ""
 	}
 	if w.marked {

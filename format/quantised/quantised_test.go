@@ -20,12 +20,12 @@ import (
 	"tessera/tests/synthetic"
 )
 
-// raw is a tensor of bytes.
+// raw returns a tensor of bytes.
 func raw(name string, d safetensors.DType, shape []int, data ...byte) synthetic.Raw {
 	return synthetic.Raw{Spec: safetensors.Spec{Name: name, DType: d, Shape: shape}, Data: data}
 }
 
-// floats is a tensor of F32.
+// floats returns a tensor of F32.
 func floats(name string, shape []int, values ...float32) synthetic.Raw {
 	r := raw(name, safetensors.F32, shape)
 	for _, v := range values {
@@ -38,7 +38,7 @@ func text(name, s string) synthetic.Raw {
 	return raw(name, safetensors.U8, []int{len(s)}, []byte(s)...)
 }
 
-// opened is a file of tensors.
+// opened writes and opens a file of tensors.
 func opened(t *testing.T, meta map[string]string, all ...synthetic.Raw) *File {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "m.safetensors")
@@ -59,8 +59,7 @@ func read(t *testing.T, q *File, name string) []float32 {
 	return got
 }
 
-// All codes of both 8-bit floats are the numbers that ml_dtypes makes of them, without
-// scales and with a scale.
+// All codes of both 8-bit floats have ml_dtypes' values, without scales and with a scale.
 func TestFloat8(t *testing.T) {
 	table, err := os.ReadFile("testdata/fp8.txt")
 	require.NoError(t, err)
@@ -95,10 +94,10 @@ func TestFloat8(t *testing.T) {
 	}
 }
 
-// ones are so many codes of 1 in E4M3.
+// ones returns n codes of 1 in E4M3.
 func ones(n int) []byte { return []byte(strings.Repeat("\x38", n)) }
 
-// Each layout that programs write is read with its scales, which are no tensors then.
+// Each known layout is read with its scales, which do not appear as tensors.
 func TestLayouts(t *testing.T) {
 	e4m3, i8 := safetensors.F8E4M3, safetensors.I8
 	wide := make([]float32, 200*130)
@@ -165,7 +164,7 @@ func without(names []string, name string) (rest []string) {
 	return rest
 }
 
-// Any part of a weight is read, a byte too.
+// Any part of a weight can be read, even a single byte.
 func TestParts(t *testing.T) {
 	codes := make([]byte, 3*20000)
 	for i := range codes {
@@ -193,7 +192,7 @@ func TestParts(t *testing.T) {
 	require.Error(t, x.ReadF32(whole, 0), "closed")
 }
 
-// What is quantised otherwise is refused by name, and so are scales that don't fit.
+// Other quantisations are refused by name, and so are scales that do not fit.
 func TestReasons(t *testing.T) {
 	e4m3, i8, u8 := safetensors.F8E4M3, safetensors.I8, safetensors.U8
 	w := raw("w.weight", e4m3, []int{2, 2}, ones(4)...)
@@ -233,8 +232,8 @@ func TestReasons(t *testing.T) {
 	}
 }
 
-// Weights in another order or around another number than zero are refused when they are
-// read: a header doesn't say that.
+// Weights in another order, or with a zero point, are refused when they are read, because
+// a header does not show this.
 func TestNotAroundZero(t *testing.T) {
 	i8 := safetensors.I8
 	for want, beside := range map[string]synthetic.Raw{
@@ -248,12 +247,12 @@ func TestNotAroundZero(t *testing.T) {
 	}
 }
 
-// A file without quantised weights is left as it is.
+// A file without quantised weights is returned unchanged.
 func TestPlain(t *testing.T) {
 	require.Nil(t, opened(t, nil, floats("w.weight", []int{2, 1}, 1, 2), raw("mask", safetensors.BOOL, []int{1}, 1), raw("ids", safetensors.I64, []int{1}, 1, 0, 0, 0, 0, 0, 0, 0)))
 }
 
-// Whatever the names, types and shapes, a file opens and reads or says why not.
+// For any names, types and shapes, a file opens and reads, or gives the reason.
 func FuzzOpen(f *testing.F) {
 	ends := []string{"w.weight", "w.scale_weight", "w.weight_scale", "w.SCB", "w.comfy_quant", "w.weight._data", "w.weight._scale", "w._weight_qdata", "w._weight_scale", "w.scale_weight_tensor", "w.weight_zero_point", "scaled_fp8", "w.bias", "weight", "weight_scale"}
 	types := []safetensors.DType{safetensors.F8E4M3, safetensors.F8E5M2, safetensors.I8, safetensors.U8, safetensors.F16, safetensors.F32, safetensors.F8E8M0}

@@ -19,12 +19,12 @@ const chunk = 16 << 10
 // weight reads as the bytes of an F32 tensor.
 type weight struct {
 	from    safetensors.Tensor
-	elem    safetensors.DType // from's, where nothing says otherwise
+	elem    safetensors.DType // from's type, unless something says otherwise
 	marked  bool              // a marker says how it is stored
-	reason  string            // why it can't be read
+	reason  string            // why it cannot be read
 	divisor float64           // of the products
 
-	scales  []safetensors.Tensor // and, of one, that which scales those
+	scales  []safetensors.Tensor // and, with one scale, the scale of that scale
 	formats []safetensors.Tensor // bytes that must be zero
 	blocks  blocks
 
@@ -33,12 +33,13 @@ type weight struct {
 	err    error
 }
 
-// blocks are the parts of a weight [O, K] that have a scale each, K the product of all
+// blocks are the parts of a weight [O, K] with one scale each; K is the product of all
 // dimensions but the first.
 type blocks struct{ k, rows, columns, across int } // across: scales in a row
 
-// fit finds the blocks that scales of a shape are for, if any: all, rows, equal groups
-// within rows, or squares whose side is a power of two, the last of which may be cut.
+// fit finds the blocks for scales of a shape, if there are any: the whole weight, rows,
+// equal groups within rows, or squares whose side is a power of two. The last squares may
+// be cut.
 func (w *weight) fit(shape []int) bool {
 	n, all := 1, w.from.Elements()
 	for _, d := range shape {
@@ -70,7 +71,7 @@ func (w *weight) fit(shape []int) bool {
 		b.rows, b.columns = 1, b.k/max(1, s[1])
 		return s[1] > 0 && b.k%s[1] == 0
 	}
-	for side := 16; side <= 1024; side *= 2 { // one fits at most, where there are several blocks
+	for side := 16; side <= 1024; side *= 2 { // at most one side fits if there are several blocks
 		if (o+side-1)/side == s[0] && (b.k+side-1)/side == s[1] {
 			b.rows, b.columns = side, side
 			return true
@@ -79,12 +80,12 @@ func (w *weight) fit(shape []int) bool {
 	return false
 }
 
-// scale is the index of an element's.
+// scale returns the index of an element's scale.
 func (b blocks) scale(i int) int {
 	return i/b.k/b.rows*b.across + i%b.k/b.columns
 }
 
-// table are the numbers of a byte, nil of a type that has none here.
+// table returns the values of a byte, nil for a type without a table.
 func (w *weight) table() *[256]float32 {
 	switch w.elem {
 	case safetensors.F8E4M3:
@@ -127,7 +128,7 @@ func (w *weight) load() error {
 	return w.err
 }
 
-// ReadAt makes bytes of the float32 that there would be.
+// ReadAt returns bytes of the dequantised float32 values.
 func (w *weight) ReadAt(p []byte, offset int64) (int, error) {
 	if err := w.load(); err != nil {
 		return 0, err
@@ -154,7 +155,7 @@ func (w *weight) ReadAt(p []byte, offset int64) (int, error) {
 	return done, nil
 }
 
-// read dequantises elements from start on. raw is as long as dst at least.
+// read dequantises elements from start on. raw must be at least as long as dst.
 func (w *weight) read(dst []float32, raw []byte, start int) error {
 	if table := w.table(); table != nil {
 		if err := w.from.ReadRaw(raw[:len(dst)], int64(start)); err != nil {
@@ -170,7 +171,7 @@ func (w *weight) read(dst []float32, raw []byte, start int) error {
 		return nil
 	}
 	for i, v := range dst {
-		// A product of two float32 is exact in float64, so that it is rounded once.
+		// The product of two float32 is exact in float64, so it is rounded only once.
 		dst[i] = float32(float64(v) * float64(w.values[w.blocks.scale(start+i)]) / w.divisor)
 	}
 	return nil

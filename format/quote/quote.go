@@ -19,7 +19,7 @@ const (
 	maxKeys    = 50   // of metadata
 )
 
-// Name is s in quotes as Go writes it, with an end.
+// Name quotes s as Go does, and shortens it.
 func Name(s string) string {
 	if len(s) > maxName {
 		return fmt.Sprintf("%q… (%d bytes)", s[:maxName], len(s))
@@ -27,16 +27,16 @@ func Name(s string) string {
 	return strconv.Quote(s)
 }
 
-// Text is s on one line, without quotes: what can't be printed is escaped, and
-// what is long has an end.
+// Text returns s on one line, without quotes. It escapes unprintable characters and
+// shortens long text.
 func Text(s string) string { return escape(s, maxText, false) }
 
-// Message is a whole message, which may have several lines; none but the first
-// begins where a line of the program's own would.
+// Message returns a whole message, which may have several lines. Only the first line can
+// begin like one of the program's.
 func Message(s string) string { return escape(s, maxMessage, true) }
 
-// List joins names with the separator and says how many it leaves out. Each is as
-// it is, or quoted where that can't be printed or has no end.
+// List joins names with the separator and says how many it omits. It quotes a name that
+// is unprintable or too long.
 func List(names []string, separator string) string {
 	var b strings.Builder
 	for i, name := range names {
@@ -55,8 +55,8 @@ func List(names []string, separator string) string {
 	return b.String()
 }
 
-// Map is a file's metadata: Text of the first keys and values, and how many are
-// left out.
+// Map returns the first keys and values of a file's metadata as Text, and the number of
+// omitted ones.
 func Map(m map[string]string) (told map[string]string, more int) {
 	var keys []string
 	for key := range m {
@@ -70,7 +70,7 @@ func Map(m map[string]string) (told map[string]string, more int) {
 	return told, len(m) - len(told)
 }
 
-// escape writes the first bytes of s.
+// escape returns the first bytes of s, escaped.
 func escape(s string, most int, lines bool) string {
 	cut := len(s) > most
 	rest := s

@@ -63,7 +63,7 @@ func TestName(t *testing.T) {
 	require.Equal(t, `"`+strings.Repeat("z", 120)+`"… (121 bytes)`, Name(strings.Repeat("z", 121)))
 }
 
-// FuzzMessage: whatever the text, what comes out can be printed, and has an end.
+// FuzzMessage: for any text, the result is printable and shortened.
 func FuzzMessage(f *testing.F) {
 	f.Add("a\x1b[2J\u202e\n\xff")
 	f.Add(strings.Repeat("\x00", 600))

@@ -8,7 +8,7 @@ import (
 	"tessera/format/quote"
 )
 
-// DType is the element type as the header spells it.
+// DType is the element type, spelled as in the header.
 type DType string
 
 // The element types of the format.
@@ -37,7 +37,7 @@ const (
 	F64        DType = "F64"
 )
 
-// Bits is the size of one element, 0 for a type the format does not know.
+// Bits returns the size of one element, 0 for an unknown type.
 func (d DType) Bits() int {
 	switch d {
 	case F4:
@@ -61,9 +61,9 @@ func (d DType) Float() bool {
 	return d == F16 || d == BF16 || d == F32 || d == F64
 }
 
-// extent is the number of elements of shape and their bytes. The products are
-// taken in order as the format's own library takes them, so that an overflow
-// ahead of a zero dimension is refused too.
+// extent returns the number of elements of shape and their bytes. It multiplies in the
+// order of the format's own library, so it also refuses an overflow before a zero
+// dimension.
 func extent(d DType, shape []int) (elements, bytes int64, err error) {
 	size := d.Bits()
 	if size == 0 {

@@ -1,9 +1,15 @@
-// Package safetensors reads and writes the safetensors format: named tensors
-// behind a JSON header. Reading is as strict as the format's own library and
-// goes by range, so a file is never whole in memory; writing streams.
+// Package safetensors reads and writes the safetensors format: named tensors after a JSON
+// header. Reading is as strict as the format's own library and works by range, so a file
+// is never completely in memory; writing streams.
 //
-// Start at Open or Read, and at NewWriter. What the tensors mean is no concern
-// of this package.
+//	f, err := safetensors.Open("latent.safetensors")
+//	...
+//	defer f.Close()
+//	t, ok := f.Tensor("latent")
+//	values := make([]float32, t.Elements())
+//	err = t.ReadF32(values, 0)
+//
+// Start at Open or Read, and at NewWriter. This package does not interpret the tensors.
 package safetensors
 
 import (
@@ -18,8 +24,7 @@ import (
 	"tessera/format/quote"
 )
 
-// FormatError says that a file breaks the format, rather than that it could
-// not be read.
+// FormatError means that a file breaks the format. Read errors are other errors.
 type FormatError struct {
 	File string
 	Err  error
@@ -30,8 +35,8 @@ func (e *FormatError) Error() string {
 }
 func (e *FormatError) Unwrap() error { return e.Err }
 
-// File is an open file. Reading tensors is safe from several goroutines;
-// Close is not safe beside them, and no tensor can be read after it.
+// File is an open file. Several goroutines may read tensors, but not while Close runs;
+// afterwards no tensor can be read.
 type File struct {
 	name    string
 	source  io.ReaderAt
@@ -42,7 +47,7 @@ type File struct {
 	release func() error
 }
 
-// Open opens the file at path, memory-mapped where the system can.
+// Open opens the file at path, memory-mapped if the system supports it.
 func Open(path string) (*File, error) {
 	from, size, err := file.Open(path)
 	if err != nil {
@@ -51,16 +56,16 @@ func Open(path string) (*File, error) {
 	return Take(from, size)
 }
 
-// Truncated says that a file has fewer bytes than its header says.
+// Truncated means that a file has fewer bytes than its header says.
 type Truncated struct {
-	Wants int64 // bytes that the whole file has; 0 where its header is cut
+	Wants int64 // size of the whole file in bytes; 0 if the header is truncated
 	text  string
 }
 
 func (e *Truncated) Error() string { return e.text }
 
-// Take is Open of a file that is open already, of size bytes. It takes the file
-// over, and closes it where it fails.
+// Take is Open for an open file of size bytes. It takes ownership of the file, and closes
+// it if it fails.
 func Take(from *os.File, size int64) (*File, error) {
 	source, release := mapFile(from, size)
 	f, err := Read(source, size, from.Name())
@@ -72,8 +77,8 @@ func Take(from *os.File, size int64) (*File, error) {
 	return f, nil
 }
 
-// Read opens the size bytes behind r; name stands for them in errors. It reads
-// the header only. r stays in use until Close, and is not closed by it.
+// Read opens size bytes of r; name stands for them in errors. It reads only the header. r
+// stays in use until Close, which does not close it.
 func Read(r io.ReaderAt, size int64, name string) (*File, error) {
 	f := &File{name: name, source: r, size: size, byName: map[string]int{}}
 	bad := func(err error) (*File, error) { return nil, &FormatError{name, err} }
@@ -91,7 +96,7 @@ func Read(r io.ReaderAt, size int64, name string) (*File, error) {
 	if int64(n) > size-8 {
 		return bad(&Truncated{0, fmt.Sprintf("header length %d, but only %d bytes follow: truncated, or not a safetensors file", n, size-8)})
 	}
-	// ReadAll grows with what really comes, should size be a false promise.
+	// ReadAll allocates as bytes arrive, in case size is wrong.
 	text, err := io.ReadAll(io.NewSectionReader(r, 8, int64(n)))
 	if err == nil && uint64(len(text)) != n {
 		err = io.ErrUnexpectedEOF
@@ -112,10 +117,10 @@ func Read(r io.ReaderAt, size int64, name string) (*File, error) {
 	return f, nil
 }
 
-// Name is the path or name the file was opened with.
+// Name returns the path or name that the file was opened with.
 func (f *File) Name() string { return f.name }
 
-// Size is the length of the whole file in bytes.
+// Size returns the length of the whole file in bytes.
 func (f *File) Size() int64 { return f.size }
 
 // Names lists the tensors in the order of their data.
@@ -127,7 +132,7 @@ func (f *File) Names() []string {
 	return names
 }
 
-// Metadata is a copy of the header's __metadata__, empty when there is none.
+// Metadata returns a copy of the header's __metadata__, empty if there is none.
 func (f *File) Metadata() map[string]string {
 	if f.header.metadata == nil {
 		return map[string]string{}
@@ -148,14 +153,14 @@ func (f *File) Tensor(name string) (Tensor, bool) {
 	}, true
 }
 
-// current reads from what the file has at the time, which Close takes away.
+// current reads from the file's current source, which Close replaces.
 type current File
 
 func (c *current) ReadAt(dst []byte, offset int64) (int, error) {
 	return c.source.ReadAt(dst, offset)
 }
 
-// Close releases the map and the file that Open made. It is idempotent.
+// Close releases the map and closes a file that Open opened. It is idempotent.
 func (f *File) Close() error {
 	f.source = &closed{}
 	if f.release == nil {
@@ -169,12 +174,12 @@ func (f *File) Close() error {
 	return nil
 }
 
-// closed is what is left to read from after Close.
+// closed is the source after Close.
 type closed struct{}
 
 func (*closed) ReadAt([]byte, int64) (int, error) { return 0, os.ErrClosed }
 
-// readFull reads len(dst) bytes; io.EOF along with them is no error.
+// readFull reads len(dst) bytes; io.EOF together with them is not an error.
 func readFull(r io.ReaderAt, dst []byte, offset int64) error {
 	n, err := r.ReadAt(dst, offset)
 	if n == len(dst) {

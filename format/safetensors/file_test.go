@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// write makes a file of float tensors, each filled by fill(tensor, element).
+// write returns a file of float tensors, each filled by fill(tensor, element).
 func write(t *testing.T, specs []Spec, metadata map[string]string, fill func(k, i int) float32) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -108,8 +108,7 @@ func TestReadF32WantsFloats(t *testing.T) {
 	require.EqualError(t, a.ReadF32(make([]float32, 1), 0), want)
 }
 
-// Bit patterns from IEEE 754 and from bfloat16's definition, not from a
-// library.
+// Bit patterns from the definitions of IEEE 754 and bfloat16, not from a library.
 func TestConversions(t *testing.T) {
 	inf := float32(math.Inf(1))
 	for _, c := range []struct {
@@ -150,7 +149,7 @@ func TestConversions(t *testing.T) {
 	}
 }
 
-// NaN and infinity come through, also where they lie at the end of a chunk.
+// NaN and infinity are kept, also at the end of a chunk.
 func TestNonFinite(t *testing.T) {
 	for _, d := range []DType{F16, BF16, F32, F64} {
 		for _, at := range []int{-1, 0, chunk - 1, chunk, 2*chunk + 5} {
@@ -206,7 +205,7 @@ func TestOpenRefuses(t *testing.T) {
 	require.ErrorAs(t, err, &format)
 }
 
-// A file cut short while it is mapped is an error and not a crash.
+// Truncating a mapped file causes an error, not a crash.
 func TestTruncatedWhileOpen(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("an open file cannot be truncated here")
@@ -222,7 +221,7 @@ func TestTruncatedWhileOpen(t *testing.T) {
 	require.Error(t, x.ReadF32(make([]float32, 8), 1<<19), "read data that is gone")
 }
 
-// Reading a large tensor through a window costs the window.
+// Reading a window of a large tensor allocates only the window.
 func TestReadAllocatesLittle(t *testing.T) {
 	f, err := open(write(t, []Spec{{"x", F16, []int{1 << 22}}}, nil, func(_, i int) float32 { return 1 }))
 	require.NoError(t, err)

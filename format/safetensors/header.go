@@ -14,18 +14,18 @@ import (
 )
 
 const (
-	// maxHeader is the format's own limit.
+	// maxHeader is the format's limit.
 	maxHeader = 100_000_000
-	// maxDepth is how deep unknown fields may nest, serde_json's limit.
+	// maxDepth limits the nesting of unknown fields, like serde_json.
 	maxDepth = 128
-	// maxRank bounds what a hostile shape can make us hold; NumPy stops at 64.
+	// maxRank limits hostile shapes; NumPy's limit is 64.
 	maxRank = 64
 
 	metadataKey = "__metadata__"
 )
 
-// entry is one tensor of the header; begin and end count from the first byte
-// behind the header.
+// entry is a tensor of the header; begin and end count from the first byte after the
+// header.
 type entry struct {
 	name       string
 	dtype      DType
@@ -69,8 +69,7 @@ func parseHeader(text []byte, dataSize int64) (header, error) {
 	return h, checkOffsets(h.entries, dataSize)
 }
 
-// byOffset sorts entries. A generic sort of structs would be 13 kB of the page's
-// engine.
+// byOffset sorts entries. A generic sort of structs would add 13 kB to the page's engine.
 type byOffset []entry
 
 func (e *byOffset) Len() int      { return len(*e) }
@@ -82,8 +81,8 @@ func (e *byOffset) Less(i, j int) bool {
 	return (*e)[i].end < (*e)[j].end
 }
 
-// checkOffsets holds the entries, sorted by offset, to a gapless cover of the
-// data: no hole, no overlap, no rest.
+// checkOffsets checks that the entries, sorted by offset, cover the data without a gap,
+// overlap or rest.
 func checkOffsets(entries []entry, dataSize int64) error {
 	var at int64
 	before := "the start of the data"
@@ -119,19 +118,19 @@ func checkOffsets(entries []entry, dataSize int64) error {
 	return nil
 }
 
-// parser walks the header token by token. encoding/json into a map would merge
-// duplicate keys without a word.
+// parser reads the header token by token. encoding/json with a map would silently merge
+// duplicate keys.
 type parser struct{ dec *json.Decoder }
 
-// object reads an object whose members member reads, one key at a time, and
-// refuses a key that comes twice. what names the object in errors.
+// object reads an object. It calls member for each key, and refuses a repeated key. what
+// names the object in errors.
 func (p parser) object(what string, member func(key string) error) error {
 	tok, err := p.token()
 	if err != nil {
 		return err
 	}
 	if tok == nil && what == metadataKey {
-		return nil // null is no metadata, as for the format's own library
+		return nil // null means no metadata, as in the format's own library
 	}
 	if tok != json.Delim('{') {
 		return fmt.Errorf("%s is %s, expected an object", what, describe(tok))
@@ -194,7 +193,7 @@ func (p parser) tensor(name string) (entry, error) {
 				err = fmt.Errorf("has %d numbers, expected 2", len(offsets))
 			}
 		default:
-			return p.skip(what, 0) // as the format's own library does
+			return p.skip(what, 0) // as in the format's own library
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %s: %w", what, key, err)
@@ -261,7 +260,7 @@ func (p parser) integers(most int) ([]int64, error) {
 	}
 }
 
-// skip reads a value of any kind and holds it to the same rule on keys.
+// skip reads a value of any kind and also refuses repeated keys in it.
 func (p parser) skip(what string, depth int) error {
 	if depth > maxDepth {
 		return fmt.Errorf("%s nests deeper than %d", what, maxDepth)
@@ -311,7 +310,7 @@ func (p parser) token() (json.Token, error) {
 	return nil, fmt.Errorf("header is not JSON near byte %d: %w", p.dec.InputOffset(), err)
 }
 
-// end wants nothing but white space behind the object.
+// end allows only white space after the object.
 func (p parser) end() error {
 	if _, err := p.dec.Token(); !errors.Is(err, io.EOF) {
 		return fmt.Errorf("header goes on behind its object at byte %d, expected only spaces", p.dec.InputOffset())

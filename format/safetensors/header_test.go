@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// file is a safetensors file of the header text and n zero bytes of data.
+// fileOf returns a safetensors file of the header text and n zero bytes of data.
 func fileOf(header string, n int) []byte {
 	b := binary.LittleEndian.AppendUint64(nil, uint64(len(header)))
 	b = append(b, header...)
@@ -22,7 +22,7 @@ func open(b []byte) (*File, error) {
 	return Read(bytes.NewReader(b), int64(len(b)), "m.safetensors")
 }
 
-// one is a header of a single tensor "a" with the given fields.
+// one returns a header of a single tensor "a" with the given fields.
 func one(dtype, shape, offsets string) string {
 	return `{"a":{"dtype":` + dtype + `,"shape":` + shape + `,"data_offsets":` + offsets + `}}`
 }
@@ -30,7 +30,7 @@ func one(dtype, shape, offsets string) string {
 type badCase struct {
 	name string
 	file []byte
-	want string // in the message
+	want string // part of the message
 }
 
 func badFiles() []badCase {
@@ -160,7 +160,7 @@ func TestEveryDType(t *testing.T) {
 func TestHostileLengthAllocatesLittle(t *testing.T) {
 	b := append(binary.LittleEndian.AppendUint64(nil, 100_000_000), "{\"a\":       "...)
 	require.LessOrEqual(t, allocated(func() { open(b) }), uint64(64<<10), "bytes allocated for a file of %d", len(b))
-	// Nor can a size that the reader behind it does not keep.
+	// Nor can a size larger than what the reader has.
 	var err error
 	got := allocated(func() { _, err = Read(bytes.NewReader(b), 1<<40, "lie") })
 	require.Error(t, err, "a header cut short was accepted")
@@ -182,8 +182,8 @@ func TestErrorsStayShort(t *testing.T) {
 	require.LessOrEqual(t, len(err.Error()), 400, "bytes of error for a name of a megabyte")
 }
 
-// FuzzHeader: whatever the bytes, Read refuses or returns tensors that cover
-// the file exactly and can all be read.
+// FuzzHeader: Read refuses any bytes, or returns tensors that cover the file exactly and
+// can all be read.
 func FuzzHeader(f *testing.F) {
 	for _, c := range badFiles() {
 		f.Add(c.file)

@@ -7,8 +7,8 @@ import (
 	"os"
 )
 
-// mapFile reads the file by range here. It takes the file over: release closes
-// it.
+// mapFile reads the file by range on this system. It takes ownership of the file: release
+// closes it.
 func mapFile(file *os.File, _ int64) (source io.ReaderAt, release func() error) {
 	return file, file.Close
 }

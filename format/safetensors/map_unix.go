@@ -11,8 +11,8 @@ import (
 	"syscall"
 )
 
-// mapFile maps the file, or falls back on reading it, as on file systems that
-// cannot map. It takes the file over: release closes it.
+// mapFile maps the file, or reads it by range, for example on file systems that cannot
+// map. It takes ownership of the file: release closes it.
 func mapFile(file *os.File, size int64) (source io.ReaderAt, release func() error) {
 	if size <= 0 {
 		return file, file.Close
@@ -28,8 +28,8 @@ func mapFile(file *os.File, size int64) (source io.ReaderAt, release func() erro
 
 type mapping []byte
 
-// ReadAt copies out of the map. A file that was cut short behind our back
-// faults the access; that becomes an error, not a crash.
+// ReadAt copies from the map. If another program truncates the file, the access faults;
+// ReadAt then returns an error.
 func (m mapping) ReadAt(dst []byte, offset int64) (n int, err error) {
 	if offset < 0 || offset > int64(len(m)) {
 		return 0, io.EOF

@@ -21,17 +21,16 @@ type Tensor struct {
 	DType DType
 	Shape []int
 
-	where    string // what errors begin with
+	where    string // start of errors
 	source   io.ReaderAt
 	offset   int64 // in source
 	elements int64
 	bytes    int64
 }
 
-// NewTensor is a tensor of a file in another format whose data lie as they do
-// here: row-major and little-endian, from offset of r on. where begins the
-// errors of reading it, such as "pth: model.pth". That r holds the data is for
-// the caller to check.
+// NewTensor returns a tensor of a file in another format, with data as in this format:
+// row-major and little-endian, from offset of r on. where begins the errors of reading
+// it, such as "pth: model.pth". The caller must check that r contains the data.
 func NewTensor(where, name string, d DType, shape []int, r io.ReaderAt, offset int64) (Tensor, error) {
 	t := Tensor{Name: name, DType: d, Shape: shape, where: where, source: r, offset: offset}
 	var err error
@@ -44,10 +43,10 @@ func NewTensor(where, name string, d DType, shape []int, r io.ReaderAt, offset i
 	return t, nil
 }
 
-// Elements is the product of the shape.
+// Elements returns the product of the shape.
 func (t Tensor) Elements() int { return int(t.elements) }
 
-// Bytes is the size of the data in the file.
+// Bytes returns the size of the data in the file.
 func (t Tensor) Bytes() int64 { return t.bytes }
 
 // ReadRaw fills dst with the tensor's bytes, little-endian as in the file,
@@ -65,9 +64,9 @@ func (t Tensor) ReadRaw(dst []byte, offset int64) error {
 	return nil
 }
 
-// ReadF32 fills dst with the elements from start on, row-major, converted from
-// F16, BF16, F32 or F64. It works through a small buffer, so any part of a
-// large tensor can be read without the rest.
+// ReadF32 fills dst with the elements from start on, row-major, converted from F16, BF16,
+// F32 or F64. It uses a small buffer, so any part of a large tensor can be read without
+// the rest.
 func (t Tensor) ReadF32(dst []float32, start int) error {
 	if !t.DType.Float() {
 		return t.errorf("dtype is %s, expected F16, BF16, F32 or F64", t.DType)
@@ -92,8 +91,8 @@ func (t Tensor) errorf(format string, args ...any) error {
 	return fmt.Errorf("%s: tensor %s: "+format, append([]any{t.where, quote.Name(t.Name)}, args...)...)
 }
 
-// decode converts len(dst) elements of src. Bytes are put together here, not by
-// encoding/binary, as in the page's engine calls in this package are not inlined.
+// decode converts len(dst) elements of src. It combines bytes without encoding/binary,
+// because calls in this package are not inlined in the page's engine.
 func decode(dst []float32, src []byte, d DType) {
 	switch d {
 	case F16:
@@ -120,7 +119,7 @@ func decode(dst []float32, src []byte, d DType) {
 	}
 }
 
-// encode is decode's inverse, rounding to nearest even.
+// encode is the inverse of decode; it rounds to nearest even.
 func encode(dst []byte, src []float32, d DType) {
 	switch d {
 	case F16:
@@ -147,7 +146,7 @@ func encode(dst []byte, src []float32, d DType) {
 func bfloat16(v float32) uint16 {
 	b := math.Float32bits(v)
 	if v != v {
-		return uint16(b>>16) | 0x40 // keep a NaN one when its low bits go
+		return uint16(b>>16) | 0x40 // keep a NaN a NaN when its low bits are dropped
 	}
 	return uint16((b + 0x7fff + b>>16&1) >> 16)
 }

@@ -14,7 +14,7 @@ import (
 	"tessera/format/quote"
 )
 
-// Spec declares a tensor to be written.
+// Spec declares a tensor to write.
 type Spec struct {
 	Name  string
 	DType DType
@@ -32,13 +32,13 @@ type Spec struct {
 type Writer struct {
 	out    io.Writer
 	specs  []Spec
-	next   int   // index of the spec that Begin takes next
-	left   int64 // bytes the current tensor still lacks
+	next   int   // index of Begin's next spec
+	left   int64 // missing bytes of the current tensor
 	buffer []byte
 }
 
-// NewWriter checks the specs and writes the header to out. metadata may be
-// nil. Many small writes to out follow: buffer it if that is dear.
+// NewWriter checks the specs and writes the header to out. metadata may be nil. Many
+// small writes to out follow: buffer it if they are expensive.
 func NewWriter(out io.Writer, specs []Spec, metadata map[string]string) (*Writer, error) {
 	text, _, err := encodeHeader(specs, metadata)
 	if err != nil {
@@ -53,14 +53,14 @@ func NewWriter(out io.Writer, specs []Spec, metadata map[string]string) (*Writer
 	return &Writer{out: out, specs: slices.Clone(specs)}, nil
 }
 
-// Size is what a file of these specs takes: the header as its length field
-// counts it, and the tensor data. The file is 8 + header + data bytes.
+// Size returns the size of a file with these specs: the header, as its length field
+// counts it, and the tensor data. The file has 8 + header + data bytes.
 func Size(specs []Spec, metadata map[string]string) (header, data int64, err error) {
 	text, data, err := encodeHeader(specs, metadata)
 	return int64(len(text)), data, err
 }
 
-// Begin starts the next tensor, which must be name; the one before it must be
+// Begin starts the next tensor, which must be called name; the previous one must be
 // complete.
 func (w *Writer) Begin(name string) error {
 	if err := w.complete(); err != nil {
@@ -78,7 +78,7 @@ func (w *Writer) Begin(name string) error {
 	return err
 }
 
-// Write appends bytes, little-endian, to the tensor begun last.
+// Write appends bytes, little-endian, to the current tensor.
 func (w *Writer) Write(p []byte) (int, error) {
 	if int64(len(p)) > w.left {
 		return 0, fmt.Errorf("safetensors: %s: %d bytes too many", w.current(), int64(len(p))-w.left)
@@ -91,8 +91,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// WriteF32 appends values converted to the tensor's type: F16, BF16, F32 or
-// F64.
+// WriteF32 converts values to the tensor's type, F16, BF16, F32 or F64, and appends them.
 func (w *Writer) WriteF32(values []float32) error {
 	if w.next == 0 {
 		return fmt.Errorf("safetensors: %s: data written", w.current())
@@ -141,8 +140,8 @@ func (w *Writer) current() string {
 	return "tensor " + quote.Name(w.specs[w.next-1].Name)
 }
 
-// encodeHeader is the header's text, padded with spaces to 8 bytes, and the
-// size of the data it declares.
+// encodeHeader returns the header's text, padded with spaces to 8 bytes, and the size of
+// the declared data.
 func encodeHeader(specs []Spec, metadata map[string]string) ([]byte, int64, error) {
 	var text bytes.Buffer
 	text.WriteByte('{')
@@ -153,7 +152,7 @@ func encodeHeader(specs []Spec, metadata map[string]string) ([]byte, int64, erro
 			}
 		}
 		text.WriteString(`"` + metadataKey + `":`)
-		text.Write(json.Marshal(metadata)) // keys sorted
+		text.Write(json.Marshal(metadata)) // with sorted keys
 	}
 	var end int64
 	seen := map[string]bool{metadataKey: true}

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The layout of the reference implementation's own README example, byte for
-// byte but for the padding.
+// The layout of the README example of the reference implementation, byte for byte except
+// for the padding.
 func TestWriterLayout(t *testing.T) {
 	b := write(t, []Spec{{"test", F32, []int{2, 2}}}, nil, func(_, i int) float32 { return 0 })
 	want := "\x40\x00\x00\x00\x00\x00\x00\x00" + `{"test":{"dtype":"F32","shape":[2,2],"data_offsets":[0,16]}}    ` + strings.Repeat("\x00", 16)
@@ -95,7 +95,7 @@ func TestWriterCountsBytes(t *testing.T) {
 
 var errFull = errors.New("no space left")
 
-// full takes n bytes and then fails, as a full disk does.
+// full accepts n bytes and then fails, as a full disk does.
 type full struct{ n int }
 
 func (f *full) Write(p []byte) (int, error) {

@@ -1,4 +1,4 @@
-"""VAEs for ComfyUI on the Tessera engine, of this machine or elsewhere."""
+"""VAEs for ComfyUI on the Tessera engine, on this machine or another."""
 
 from .nodes import Tessera
 

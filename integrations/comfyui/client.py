@@ -1,4 +1,4 @@
-"""Asks a `tessera serve` over HTTP, with Python's own library and nothing else.
+"""A client of `tessera serve` over HTTP, with Python's standard library alone.
 
 It knows neither ComfyUI nor torch: tensors are bytes here. Start at Server and
 Server.job.
@@ -17,16 +17,16 @@ from urllib.parse import quote, urlencode, urlsplit
 
 HOME = "http://127.0.0.1:7878"
 TIMEOUT = 60  # seconds without a byte
-PART = 8 << 20  # bytes that are sent or read between two looks at whether it goes on
-PATIENCE = 600  # seconds that a server may say it is busy
+PART = 8 << 20  # bytes to send or read before the next check for cancellation
+PATIENCE = 600  # seconds to retry while a server is busy
 
 
 class TesseraError(RuntimeError):
-    """What is wrong, in words for whoever reads the node's error."""
+    """An error with a text for the reader of the node's error."""
 
 
 class Busy(TesseraError):
-    """The server's queue is full; wait is when to ask again, in seconds."""
+    """The server's queue is full; wait is the time until the next try, in seconds."""
 
     def __init__(self, text, wait):
         super().__init__(text)
@@ -34,12 +34,12 @@ class Busy(TesseraError):
 
 
 def home():
-    """The server that TESSERA_SERVER names, else this machine's."""
+    """Return the server that TESSERA_SERVER names, else this machine's."""
     return os.environ.get("TESSERA_SERVER", "").strip() or HOME
 
 
 def split(address):
-    """Scheme, host, port and path of an address; raises TesseraError."""
+    """Split an address into scheme, host, port and path; raise TesseraError if invalid."""
     text = address.strip() or home()
     if "://" not in text:
         text = "http://" + text
@@ -59,12 +59,12 @@ def split(address):
 
 
 class Server:
-    """A tessera serve, and what is asked of each of its jobs."""
+    """A `tessera serve`, with the options of its jobs."""
 
     def __init__(self, address="", model="", **choices):
         self.scheme, self.host, self.port, self.path = split(address)
         self.model = model.strip()
-        self.choices = {name.rstrip("_"): value for name, value in choices.items() if value}  # as_ is as: Python reserves it
+        self.choices = {name.rstrip("_"): value for name, value in choices.items() if value}  # as_ means as, which Python reserves
 
     @property
     def address(self):
@@ -72,14 +72,14 @@ class Server:
         return f"{self.scheme}://{host}:{self.port}{self.path}"
 
     def token(self):
-        """TESSERA_TOKEN, for the server that TESSERA_SERVER names and no other: an
-        address in somebody's workflow gets none."""
+        """Return TESSERA_TOKEN, but only for the server that TESSERA_SERVER names: an
+        address in a foreign workflow must not receive it."""
         own = split("") == (self.scheme, self.host, self.port, self.path)
         return os.environ.get("TESSERA_TOKEN", "").strip() if own else ""
 
     @contextlib.contextmanager
     def ask(self, method, path, body=None, headers=None):
-        """The answer to a request, while it is read."""
+        """Send a request and yield its response."""
         kind = http.client.HTTPSConnection if self.scheme == "https" else http.client.HTTPConnection
         headers = dict(headers or {})
         if token := self.token():
@@ -102,14 +102,14 @@ class Server:
             connection.close()
 
     def missing(self, err):
-        """Why there is no answer."""
+        """Return the error for a missing response."""
         return TesseraError(
             f"no tessera server answers at {self.address} ({err or type(err).__name__}): connect the node "
             "Load VAE (Tessera), start a server with `tessera serve -m CHECKPOINT`, or name another in the node Tessera Server"
         )
 
     def refusal(self, reply):
-        """What a server's refusal means."""
+        """Return the error for a server's refusal."""
         try:
             text = json.loads(reply.read(1 << 20))["error"]
         except (ValueError, KeyError, TypeError, RecursionError):
@@ -129,7 +129,7 @@ class Server:
         return TesseraError(f"{self.address} answers {what}, as no tessera server does")
 
     def tell(self, method, path, body=None, headers=None):
-        """The JSON that a request is answered with."""
+        """Send a request and return the JSON of its response."""
         with self.ask(method, path, body, headers) as reply:
             text = reply.read(16 << 20)
         try:
@@ -138,7 +138,7 @@ class Server:
             raise self.strange("with no JSON") from None
 
     def tell_job(self, method, path, body=None, headers=None):
-        """A job's state."""
+        """Send a request and return the job's state."""
         state = self.tell(method, path, body, headers)
         known = isinstance(state, dict) and isinstance(state.get("state"), str)
         if not known or not re.fullmatch("[0-9a-f]{32}", str(state.get("id"))) or not whole(state.get("bytes"), 0):
@@ -149,21 +149,21 @@ class Server:
         return state
 
     def floats(self, state):
-        """The shape [T,H,W,C] of the float32 that a job made."""
+        """Return the shape [T,H,W,C] of a job's float32 output."""
         shape = state.get("shape")
         if not isinstance(shape, list) or len(shape) != 4 or not all(map(whole, shape)) or 4 * math.prod(shape) != state.get("bytes"):
             raise self.strange("with a shape that is not the frames' bytes")
         return shape
 
     def memory(self, size):
-        """As many bytes."""
+        """Allocate the given number of bytes."""
         try:
             return bytearray(size)
         except (MemoryError, OverflowError) as err:
             raise TesseraError(f"{self.address} answers with {size} bytes, and this machine has no memory for them") from err
 
     def config(self):
-        """The model's name and what the server tells of it."""
+        """Return the model's name and the server's description of it."""
         models = self.tell("GET", "/v1/models")
         try:
             names = [m["name"] + "" for m in models]
@@ -183,11 +183,11 @@ class Server:
 
     @contextlib.contextmanager
     def job(self, query, body, wait, preview="", show=None):
-        """A finished job's state and what it made, as a readable answer, while
-        that is read. body is a buffer, sent in parts. wait(done) is called again and
-        again with how far the job is, 0 to 1; what it raises ends the job. In any
-        case the server forgets the job afterwards. preview names the model of the
-        server's whose decode show(shape, bytes) is called with, [T,H,W,C] of 8 bits."""
+        """Run a job, and yield its final state and a response to read its output from.
+        body is a buffer, sent in parts. job calls wait(done) repeatedly with the job's
+        progress, 0 to 1; an exception of wait cancels the job. The server forgets the
+        job afterwards in any case. preview names a model of the server for a preview:
+        job calls show(shape, bytes) with its decode, [T,H,W,C] in 8 bits."""
         body = memoryview(body).cast("B")
         query = {**self.choices, **query, "size": len(body)}
         if preview:
@@ -207,7 +207,7 @@ class Server:
                     pass
 
     def begin(self, path, wait):
-        """A new job, once the server has a place for it."""
+        """Create a job; retry while the server is busy."""
         until = time.monotonic() + PATIENCE
         while True:
             try:
@@ -221,7 +221,7 @@ class Server:
                 time.sleep(0.1)
 
     def send(self, path, body, wait):
-        """A job's input, part after part."""
+        """Send a job's input in parts."""
         size = len(body)
         for first in range(0, size, PART):
             wait(0.0)
@@ -230,7 +230,7 @@ class Server:
             self.tell("PATCH", path + "/input", part, {"Content-Range": ranges})
 
     def preview(self, path, show):
-        """Shows the preview of a job, unless the job is over meanwhile."""
+        """Show the preview of a job, unless the job has ended meanwhile."""
         with contextlib.suppress(TesseraError), self.ask("GET", path + "/preview") as reply:
             told = reply.headers.get("Shape", "")
             shape = [int(n) for n in re.findall(r"\d+", told)] if len(told) < 100 else []
@@ -240,7 +240,7 @@ class Server:
                 show(shape, pixels)
 
     def follow(self, path, wait, show=None):
-        """The state of a job that is done."""
+        """Wait until a job is done and return its state."""
         pause = 0.02
         while True:
             state = self.tell_job("GET", path)
@@ -253,22 +253,22 @@ class Server:
                 raise TesseraError(f"{self.address}: {state.get('error') or 'the job is ' + state['state']}")
             wait((state.get("progress") or {}).get("done", 0.0))
             time.sleep(pause)
-            pause = min(2 * pause, 0.1 if show else 0.5)  # so that a preview is shown early
+            pause = min(2 * pause, 0.1 if show else 0.5)  # to show a preview early
 
 
 def whole(n, least=1):
-    """Whether JSON's n is a whole number."""
+    """Return whether a JSON value is an integer, at least `least`."""
     return type(n) is int and least <= n < 1 << 53
 
 
 def number(n):
-    """Whether JSON's n is a number, and no NaN or infinity."""
+    """Return whether a JSON value is a finite number."""
     return type(n) in (int, float) and abs(n) < 1 << 53
 
 
 def seconds(after):
-    """How long a Retry-After asks to wait, a number or a date: between one second and
-    ten minutes."""
+    """Return the wait of a Retry-After header, a number or a date, limited to between
+    one second and ten minutes."""
     try:
         wait = float(after)
     except ValueError:
@@ -276,11 +276,11 @@ def seconds(after):
             wait = email.utils.parsedate_to_datetime(after).timestamp() - time.time()
         except (ValueError, TypeError, OverflowError):
             wait = 1
-    return min(max(1.0, wait), 600.0)  # of NaN: 1
+    return min(max(1.0, wait), 600.0)  # NaN becomes 1
 
 
 def fill(reply, buffer, wait):
-    """Reads an answer of a known size."""
+    """Read a response of known size."""
     buffer = memoryview(buffer).cast("B")
     at = 0
     while at < len(buffer):

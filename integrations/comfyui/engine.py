@@ -16,19 +16,19 @@ from .client import Server, TesseraError, split
 
 
 class Engine:
-    """The program and the checkpoints that it serves. A further checkpoint restarts it."""
+    """The program and the checkpoints that it serves. A new checkpoint restarts it."""
 
     def __init__(self, *arguments):
-        self.arguments = list(arguments)  # of `tessera serve`
+        self.arguments = list(arguments)  # for `tessera serve`
         self.lock = threading.RLock()
         self.program = None
-        self.used = {}  # files and how many use them
-        self.names = {}  # of files, as the program has them
-        self.files = []  # that it serves
-        self.good = set()  # files that it has served: others must not keep it from starting
+        self.used = {}  # number of users of each file
+        self.names = {}  # names of files in the program
+        self.files = []  # files that it serves
+        self.good = set()  # files that it has served; a bad file must not prevent a start
 
     def use(self, file, owner):
-        """Serves a file for as long as owner lives, under the name that it returns."""
+        """Serve a file as long as owner lives, and return its name."""
         with self.lock:
             self.used[file] = self.used.get(file, 0) + 1
             name = self.names.setdefault(file, fresh(file, self.names.values()))
@@ -40,10 +40,10 @@ class Engine:
             self.used[file] -= 1
             unused = not any(self.used.values())
         if unused:
-            threading.Thread(target=self.close).start()  # the garbage collector waits for nothing
+            threading.Thread(target=self.close).start()  # must not block the garbage collector
 
     def start(self, file):
-        """Starts the program unless it runs and serves the file: its address and token."""
+        """Start the program unless it runs with the file; return its address and token."""
         with self.lock:
             if self.program and (file not in self.files or self.ended()):
                 self.close()
@@ -69,15 +69,15 @@ class Engine:
         return program
 
     def running(self, file):
-        """Whether it holds memory for the file."""
+        """Return whether the program holds memory for the file."""
         return self.program is not None and file in self.files
 
     def ended(self, wait=0):
-        """How the program ended, "" if it still runs after so many seconds."""
+        """Explain how the program ended; "" if it still runs after the given seconds."""
         return self.program.ended(wait) if self.program else ""
 
     def close(self):
-        """Ends the program, which gives its memory back."""
+        """End the program, which frees its memory."""
         with self.lock:
             if self.program:
                 self.program.close()
@@ -86,7 +86,7 @@ class Engine:
 
 
 class Local(Server):
-    """A checkpoint on this machine, as a model of a server that the engine is."""
+    """A checkpoint on this machine, as a model of the engine's server."""
 
     def __init__(self, engine, file, **choices):
         super().__init__("127.0.0.1", engine.use(file, self), **choices)
@@ -106,7 +106,7 @@ class Local(Server):
         return self.started(super().begin, path, wait)
 
     def started(self, ask, *what):
-        """The answer of the program, which starts again if it ended a moment ago."""
+        """Send a request; restart the program if it has just ended."""
         self.start()
         try:
             return ask(*what)
@@ -115,15 +115,15 @@ class Local(Server):
             return ask(*what)
 
     def missing(self, err):
-        how = self.engine.ended(2)  # its connections end before it does
+        how = self.engine.ended(2)  # connections end before the program does
         return Ended(how) if how else super().missing(err)
 
 
 class Ended(TesseraError):
-    """How the program ended, in its own words."""
+    """Explain how the program ended, with its last message."""
 
 
 def fresh(file, others):
-    """A name for a file that none of the others has."""
+    """Return an unused name for a file."""
     stem = re.sub(r"[^\w.-]+", "_", os.path.splitext(os.path.basename(file))[0], flags=re.ASCII)
     return next(name for n in itertools.count(1) if (name := stem if n == 1 else f"{stem}-{n}") not in others)

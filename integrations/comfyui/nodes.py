@@ -16,19 +16,19 @@ from .request import Bar, Request
 from .vae import VAE, holds_vae
 
 TesseraServer = io.Custom("TESSERA_SERVER")
-CHECKPOINTS = "checkpoints"  # ComfyUI's folder, and what stands before its files in the list
+CHECKPOINTS = "checkpoints"  # ComfyUI's folder, and the prefix of its files in the list
 engine = Engine(*(["--precision", "f32"] if args.fp32_vae else []))
 
 
 def files():
-    """ComfyUI's VAEs, and its checkpoints that hold one."""
+    """List ComfyUI's VAEs, and its checkpoints that contain one."""
     found = folder_paths.get_filename_list("vae")
     whole = folder_paths.get_filename_list(CHECKPOINTS)
     return [*found, *(f"{CHECKPOINTS}/{name}" for name in whole if holds_vae(folder_paths.get_full_path(CHECKPOINTS, name) or ""))]
 
 
 def path(name):
-    """The file of a name in the list."""
+    """Return the file of a name in the list."""
     kind, _, rest = name.partition("/")
     if kind == CHECKPOINTS and (found := folder_paths.get_full_path(CHECKPOINTS, rest)):
         return found
@@ -104,7 +104,7 @@ class ServerSettings(io.ComfyNode):
                              "taew2_1", "taehv", "taecvx", "taeos1_3", "lighttaew2_1", "taew2_2",
                              "lighttaew2_2", "taehv1_5", "lighttaehy1_5", "taeh3", "taeltx_2", "taeltx2_3"],
                     default="auto",
-                    optional=True,  # of workflows that were saved without it
+                    optional=True,  # for workflows saved without it
                     tooltip="Which model a CogVideoX, AutoencoderKL or TAEHV checkpoint is. It sets the scale of normalized latents only.",
                 ),
             ],
@@ -126,7 +126,7 @@ class ServerSettings(io.ComfyNode):
 
 
 def shared_inputs(batch):
-    """Inputs that decode and encode both have."""
+    """Return the inputs that decode and encode share."""
     return [
         TesseraServer.Input("server", optional=True, tooltip="From the node Tessera Server; without it, this machine's server."),
         io.Combo.Input("frames", options=["auto", "video", "pictures"], default="auto", tooltip=batch),
@@ -201,12 +201,12 @@ class Encode(io.ComfyNode):
         return io.NodeOutput({"samples": z, SIZE: list(pixels.shape[:3])})
 
 
-SIZE = "tessera_size"  # of a LATENT: frames, height and width before they were padded
+SIZE = "tessera_size"  # key in a LATENT: frames, height and width before padding
 
 
 def cropped(image, samples, ask, z):
-    """What is left of an image without the padding that an encode of ours gave it,
-    where the latent has still the size that came of it."""
+    """Remove the padding that this package's encode added to an image, if the latent
+    still has the size that encode returned."""
     size = samples.get(SIZE)
     if not size:
         return image

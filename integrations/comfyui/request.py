@@ -1,4 +1,4 @@
-"""What the nodes ask of a server: clips of torch's tensors, and ComfyUI's progress bar.
+"""Requests of the nodes to a server: clips as torch tensors, and ComfyUI's progress bar.
 
 The scale of latents is the one that ComfyUI's own nodes use: unscaled for most models,
 whose samplers scale them, and scaled for SeedVR2, FLUX.2, LTX-2 and Cosmos 1.0. The
@@ -19,16 +19,16 @@ import comfy.utils
 from .client import Server, TesseraError, fill
 
 SCALES = {"normalized": "pipeline", "raw": "none"}
-STEPS = 1000  # of a clip, in progress bars
-PREVIEW = 512  # pixels of a preview's longer side, as ComfyUI's are by default
+STEPS = 1000  # of a progress bar, per clip
+PREVIEW = 512  # pixels of a preview's longer side, ComfyUI's default
 
 
 class Bar:
-    """ComfyUI's progress bar over so many clips, which also ends what was cancelled."""
+    """ComfyUI's progress bar over a number of clips; it also ends a cancelled job."""
 
     def __init__(self, clips, shown=True):
         self.bar = comfy.utils.ProgressBar(clips * STEPS) if shown else None
-        self.frames = iter(())  # of the preview, over and over
+        self.frames = iter(())  # of the preview, repeated
 
     def part(self, i):
         def wait(done):
@@ -39,31 +39,31 @@ class Bar:
         return wait
 
     def show(self, shape, pixels):
-        """Plays a preview: each step of the bar shows its next frame, as samplers show theirs."""
+        """Play a preview: each step of the bar shows the next frame, as samplers do."""
         clip = numpy.frombuffer(pixels, numpy.uint8).reshape(shape)[..., :3]
         self.frames = (("JPEG", Image.fromarray(frame), PREVIEW) for frame in itertools.cycle(clip))
 
 
 class Request:
-    """What is asked of a server for one node."""
+    """The requests of one node."""
 
     def __init__(self, server, frames, latents):
         self.server = server or Server()
-        self.quiet = False  # whether warnings are left out
+        self.quiet = False  # drop warnings
         model = self.server.config()
         self.name, self.config = model["name"], model["config"]
         self.pictures = self.config["independent"] if frames == "auto" else frames == "pictures"
         own = "none" if self.config["comfyui_unscaled"] else "pipeline"
         self.query = {"dtype": "float32", "scale": SCALES.get(latents, own), "independent_frames": self.pictures}
-        self.flat = self.config["temporal"] == 1  # samplers of models without time have latents [B,C,h,w]
-        packed = self.config.get("packed") and self.query["scale"] == "pipeline"  # squares of 2x2 cells are one
+        self.flat = self.config["temporal"] == 1  # for these models samplers use latents [B,C,h,w]
+        packed = self.config.get("packed") and self.query["scale"] == "pipeline"  # 2x2 cells are packed into one
         self.channels = self.config["latent"] * (4 if packed else 1)
         self.cell = self.config["spatial"] * (2 if packed else 1)  # pixels along its side
 
     def padded(self, t, h, w):
-        """The size of the latent of so many frames of so many pixels."""
+        """Return the size of the latent for a clip's frames, height and width."""
         c = self.config
-        batch = c.get("batch", 0) * c["temporal"]  # frames that are encoded at once
+        batch = c.get("batch", 0) * c["temporal"]  # frames encoded at once
         if batch and not self.pictures and t % batch != 1:
             t = -(-t // batch) * c["batch"]
         elif not self.pictures:
@@ -71,9 +71,9 @@ class Request:
         return t, -(-h // self.cell), -(-w // self.cell)
 
     def clips(self, z):
-        """The clips of a LATENT's samples, [C,T,h,w] each; pictures are one clip."""
+        """Return the clips of a LATENT's samples, each [C,T,h,w]; pictures are one clip."""
         c = self.channels
-        folded = self.config["comfyui_folded"]  # whose samplers leave frames among the channels
+        folded = self.config["comfyui_folded"]  # samplers leave frames among the channels
         if z.ndim == 4 and (z.shape[1] == c or folded and z.shape[1] % c == 0):
             z = z.reshape(z.shape[0], c, -1, *z.shape[2:])
         if z.ndim != 5 or z.shape[1] != c:
@@ -87,7 +87,7 @@ class Request:
         return [clip.contiguous() for clip in z]
 
     def decode(self, z, wait, preview="", show=None):
-        """Frames [T,H,W,C], -1 to 1 and a little beyond, of a latent [C,T,h,w]."""
+        """Decode a latent [C,T,h,w] to frames [T,H,W,C], from -1 to 1 and slightly beyond."""
         query = {**self.query, "kind": "decode", "output": "f32", "shape": shape(z)}
         with self.server.job(query, z.numpy(), wait, preview, show) as (state, reply):
             self.warn(state)
@@ -97,12 +97,12 @@ class Request:
             return torch.frombuffer(made, dtype=torch.float32).reshape(size)
 
     def warn(self, state):
-        """What a server has to say of a job goes where ComfyUI's messages go."""
+        """Log a job's notes and warnings with ComfyUI's messages."""
         for text in state.get("warnings") or [] if not self.quiet else []:
             logging.warning("tessera: %s", text)
 
     def encode(self, frames, wait):
-        """The latent [1,C,T,h,w] of frames [T,H,W,C], -1 to 1; opaque where they have no alpha."""
+        """Encode frames [T,H,W,C], -1 to 1, to a latent [1,C,T,h,w]; without alpha they are opaque."""
         c = self.config["channels"]
         x = torch.ones((c, *frames.shape[:3]), dtype=torch.float32)
         c = min(c, frames.shape[-1])
@@ -119,5 +119,5 @@ class Request:
 
 
 def shape(clip):
-    """A clip's shape as the server reads it, [1,C,T,h,w]."""
+    """Return a clip's shape for the server, [1,C,T,h,w]."""
     return ",".join(map(str, (1, *clip.shape)))

@@ -1,4 +1,4 @@
-"""A VAE for every node that takes one: ComfyUI's own object, whose network is a server's.
+"""A VAE for all of ComfyUI's nodes: ComfyUI's own object with a server as its network.
 
 ComfyUI's methods stay as they are, so cropping, batches, tiles and their seams are
 ComfyUI's. A local engine takes part in ComfyUI's memory management: it asks for room
@@ -21,17 +21,17 @@ from .client import TesseraError
 from .engine import Local
 from .request import Bar, Request
 
-# Bytes that a plan needs for each pixel of a frame where activations are f32; f16 need
-# half. SeedVR2 needs most, see docs/benchmarks/plan.md.
+# Bytes that a plan needs per pixel of a frame with f32 activations; f16 needs half.
+# SeedVR2 needs most, see docs/benchmarks/plan.md.
 PIXEL = 12000
 
 
 class VAE(comfy.sd.VAE):
-    """A VAE that a server decodes and encodes with."""
+    """A VAE whose decoding and encoding a server does."""
 
     def __init__(self, server, halves=False):
         network = Network(server)
-        # the smallest that ComfyUI knows, for whatever else this version has of attributes
+        # the smallest that ComfyUI supports, for the other attributes of this version
         super().__init__(sd={"pixel_space_vae": torch.tensor(1.0)}, device=torch.device("cpu"), dtype=torch.float32)
         c, cell = network.video.config, network.video.cell
         shown = cell * max(1, c.get("upscale", 0))
@@ -46,7 +46,7 @@ class VAE(comfy.sd.VAE):
             self.upscale_ratio = (lambda frames: max(0, frames * t - t + 1), shown, shown)
             self.downscale_ratio = (lambda frames: max(0, (frames + t - 1) // t), cell, cell)
             self.upscale_index_formula, self.downscale_index_formula = (t, shown, shown), (t, cell, cell)
-        self.crop_input = not c["comfyui_folded"]  # whose nodes give sizes that fit, and batches of clips
+        self.crop_input = not c["comfyui_folded"]  # their nodes pass sizes that fit, and batches of clips
         local = isinstance(server, Local)
         pixel = PIXEL // (2 if halves else 1) if local else 0
         self.memory_used_decode = lambda shape, dtype: 1 + pixel * shape[-2] * shape[-1] * shown**2
@@ -64,7 +64,7 @@ class VAE(comfy.sd.VAE):
             return super().encode_tiled(*args, **kwargs)
 
     def get_sd(self):
-        """The checkpoint's tensors, for nodes that save a VAE."""
+        """Return the checkpoint's tensors, for nodes that save a VAE."""
         server = self.first_stage_model.server
         if not isinstance(server, Local):
             raise TesseraError(f"the VAE is on {server.address}: to save it, load its file with Load VAE")
@@ -72,7 +72,7 @@ class VAE(comfy.sd.VAE):
 
 
 class Network(torch.nn.Module):
-    """What nodes find as first_stage_model: it has no weights here. Latents are
+    """The first_stage_model that nodes find; it has no weights here. Latents are
     [B,C,T,h,w] and pixels [B,C,T,H,W] from -1 to 1, or without T for pictures."""
 
     def __init__(self, server):
@@ -96,13 +96,13 @@ class Network(torch.nn.Module):
             flat = x.movedim(1, -1).reshape(-1, *x.shape[-2:], x.shape[1])
             return split(self.pictures.encode(flat, self.bar(1).part(0)), x)
         t = self.video.config["temporal"]
-        x = x[:, :, : 1 + (x.shape[2] - 1) // t * t]  # as ComfyUI's VAEs, which leave out what fills no latent frame
+        x = x[:, :, : 1 + (x.shape[2] - 1) // t * t]  # like ComfyUI's VAEs, drop frames that do not fill a latent frame
         bar = self.bar(len(x))
         return torch.cat([self.video.encode(clip.movedim(0, -1), bar.part(i)) for i, clip in enumerate(x)])
 
     @contextlib.contextmanager
     def tiles(self):
-        """While ComfyUI makes tiles, the bar is ComfyUI's, and no tile is judged by itself."""
+        """While ComfyUI tiles, the progress bar is ComfyUI's, and single tiles cause no warnings."""
         self.bar = lambda clips: Bar(clips, shown=False)
         self.video.quiet = self.pictures.quiet = True
         try:
@@ -112,7 +112,7 @@ class Network(torch.nn.Module):
             self.video.quiet = self.pictures.quiet = False
 
     def loaded(self):
-        """Bytes of memory that its weights take."""
+        """Return the bytes of its weights."""
         local = isinstance(self.server, Local)
         return self.size if local and self.server.engine.running(self.server.file) else 0
 
@@ -122,19 +122,19 @@ class Network(torch.nn.Module):
 
 
 def split(made, asked):
-    """Pictures [1,C,N,...], as a batch of what was asked for, with frames or without."""
+    """Convert pictures [1,C,N,...] to a batch, with or without a frame dimension as requested."""
     made = made.squeeze(0)
     return made.movedim(1, 0) if asked.ndim == 4 else made.reshape(len(made), len(asked), -1, *made.shape[2:]).movedim(1, 0)
 
 
 class Patcher(comfy.model_patcher.ModelPatcher):
-    """What ComfyUI counts and frees: the engine's memory."""
+    """The engine's memory, which ComfyUI counts and frees."""
 
     def loaded_size(self):
         return self.model.loaded()
 
     def detach(self, unpatch_all=True):
-        if unpatch_all:  # else it is loaded again at once
+        if unpatch_all:  # otherwise it is loaded again at once
             self.model.unload()
         return super().detach(unpatch_all)
 
@@ -145,7 +145,7 @@ class Patcher(comfy.model_patcher.ModelPatcher):
 
 
 def weights(file):
-    """The tensors of a VAE's file, or of the VAE in a checkpoint."""
+    """Return the tensors of a VAE's file, or of the VAE in a checkpoint."""
     tensors = comfy.utils.load_torch_file(file)
     if prefix := next(filter(None, map(prefix_of, tensors)), ""):
         return {name.removeprefix(prefix): t for name, t in tensors.items() if name.startswith(prefix)}
@@ -153,13 +153,13 @@ def weights(file):
 
 
 def prefix_of(name):
-    """What stands before a tensor's name where it is of the VAE in a checkpoint, else ""."""
+    """Return the prefix of a tensor of the VAE in a checkpoint, "" for other tensors."""
     return next((p for p in ("first_stage_model.", "vae.") if name.startswith(p)), "")
 
 
 @functools.cache
 def held(file, _changed):
-    """Bytes of the VAE's tensors in a checkpoint of a whole model, 0 if it has none."""
+    """Return the bytes of the VAE's tensors in a whole model's checkpoint, 0 if it has none."""
     with open(file, "rb") as f:
         size = int.from_bytes(f.read(8), "little")
         header = json.loads(f.read(size)) if 1 < size <= 100 << 20 else {}
@@ -168,16 +168,16 @@ def held(file, _changed):
 
 
 def vae_bytes(file):
-    """Bytes of a VAE's weights in a file."""
+    """Return the bytes of a VAE's weights in a file."""
     try:
         whole = os.path.getsize(file)
         return held(file, os.path.getmtime(file)) or whole if file.endswith(".safetensors") else whole
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return 0  # the engine says what is wrong with it
+        return 0  # the engine reports what is wrong
 
 
 def holds_vae(file):
-    """Whether a checkpoint of a whole model has a VAE; only .safetensors tell it soon enough."""
+    """Return whether a whole model's checkpoint has a VAE; only .safetensors shows it quickly."""
     try:
         return file.endswith(".safetensors") and held(file, os.path.getmtime(file)) > 0
     except (OSError, ValueError, KeyError, TypeError, AttributeError):

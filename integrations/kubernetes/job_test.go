@@ -1,5 +1,5 @@
-// Package kubernetes has nothing but a test: job.yaml is held against Kubernetes' own
-// types, field by field, which a module of its own brings.
+// Package kubernetes contains only a test: it compares job.yaml, field by field, with
+// Kubernetes' own types, which a separate module provides.
 package kubernetes
 
 import (
@@ -22,8 +22,7 @@ func read(t *testing.T) string {
 	return string(text)
 }
 
-// decoded is the Job of a manifest, as strictly as an API server reads it that is asked to
-// refuse what it doesn't know.
+// decoded parses the Job of a manifest as an API server does that refuses unknown fields.
 func decoded(text string) (job batchv1.Job, err error) {
 	data, err := yaml.YAMLToJSONStrict([]byte(text))
 	if err != nil {
@@ -33,7 +32,7 @@ func decoded(text string) (job batchv1.Job, err error) {
 	return job, errors.Join(append(unknown, err)...)
 }
 
-// Every field is one that a Job of batch/v1 has, of its type; none stands twice.
+// Every field is one of a batch/v1 Job, with its type; none is repeated.
 func TestSchema(t *testing.T) {
 	job, err := decoded(read(t))
 	require.NoError(t, err)
@@ -45,7 +44,8 @@ func TestSchema(t *testing.T) {
 	}
 }
 
-// The parts, retries and exit codes are what the API server and the program ask for.
+// The parts, retries and exit codes meet the requirements of the API server and the
+// program.
 func TestMeaning(t *testing.T) {
 	job, err := decoded(read(t))
 	require.NoError(t, err)

@@ -20,16 +20,16 @@ import sys
 
 import ray
 
-# A worker that dies is begun again, and its clip with it, elsewhere if need be. These
-# bound how often; Ray's own default is without end.
+# Ray restarts a worker that dies, with its clip, on another node if needed. These limit
+# how often; Ray's default is no limit.
 RESTARTS = {"max_restarts": 5, "max_task_retries": 5}
-DEVICE = 4  # exit code: another machine may do
-AGAIN = (1, 130)  # another try may do, also of a program that is gone
+DEVICE = 4  # exit code: another machine may succeed
+AGAIN = (1, 130)  # another try may succeed; also for a program that has gone
 
 
 class Worker:
-    """Makes of a row {"text": a line of a manifest} one of its name, status, exit_code
-    and json, the line that the batch tells of it."""
+    """Convert a row {"text": a line of a manifest} to a row with its name, status,
+    exit_code and json, the batch's line about it."""
 
     def __init__(self, flags=(), program="tessera", tries=3):
         self.command = [program, "batch", "--manifest=-", "--resume", "--progress=none", *cards(), *flags]
@@ -40,13 +40,13 @@ class Worker:
         for _ in range(self.tries):
             outcome = self.ask(row["text"].strip())
             if outcome["exit_code"] == DEVICE:
-                os._exit(DEVICE)  # no UDF's error has Ray place a worker anew
+                os._exit(DEVICE)  # an error of a UDF would not make Ray place the worker again
             if outcome["exit_code"] not in AGAIN:
                 break
         return {key: outcome[key] for key in ("name", "status", "exit_code")} | {"json": json.dumps(outcome)}
 
     def ask(self, clip):
-        """What becomes of a clip, with the batch that runs or another."""
+        """Return the outcome of a clip, with the running batch or a new one."""
         if self.batch is None or self.batch.poll() is not None:
             self.batch = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8")
         try:
@@ -58,7 +58,7 @@ class Worker:
         if line.endswith("\n"):
             return json.loads(line)
         code = self.batch.wait()
-        exit_code = code if code in (2, 3, DEVICE) else AGAIN[0]  # of flags, a checkpoint or no device; or killed
+        exit_code = code if code in (2, 3, DEVICE) else AGAIN[0]  # for flags, a checkpoint or no device; otherwise killed
         return {"name": name(clip), "status": "failed", "exit_code": exit_code, "error": f"tessera batch ended with {code}"}
 
     def __del__(self):
@@ -68,7 +68,7 @@ class Worker:
 
 
 def name(clip):
-    """A clip's, without what may be secret of a URL."""
+    """Return a clip's name without the secret parts of a URL."""
     try:
         clip = json.loads(clip)
         return clip.get("name") or os.path.splitext(os.path.basename(clip["input"].partition("?")[0]))[0]
@@ -77,7 +77,7 @@ def name(clip):
 
 
 def cards():
-    """Flags that name the card which Ray gave this worker: its number is the adapter's."""
+    """Return the flags for the card that Ray gave this worker: its number is the adapter's."""
     ids = ray.get_runtime_context().get_accelerator_ids().get("GPU", [])
     return ["--adapter=" + ",".join(ids)] if ids else []
 
@@ -90,7 +90,7 @@ def main():
     p.add_argument("--resource", default="GPU", help="what a worker takes one of: GPU, or a resource that the nodes were begun with")
     behind = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
     o, flags = p.parse_args(sys.argv[1:behind]), sys.argv[behind + 1 :]
-    with open(o.manifest, encoding="utf-8-sig") as f:  # with a byte order mark or without
+    with open(o.manifest, encoding="utf-8-sig") as f:  # with or without a byte order mark
         clips = [{"text": line} for line in f if line.strip()]
     takes = {"num_gpus": 1} if o.resource == "GPU" else {"resources": {o.resource: 1}}
     results = ray.data.from_items(clips, override_num_blocks=max(1, len(clips))).map(
@@ -101,7 +101,7 @@ def main():
         **RESTARTS,
     )
     lines = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # where Ray tells what its workers say
+    os.dup2(2, 1)  # from which Ray forwards the workers' output
     codes = set()
     for row in results.iter_rows():
         print(row["json"], file=lines, flush=True)

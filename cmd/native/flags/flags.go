@@ -1,9 +1,17 @@
-// Package flags is what the commands' flags have in common: parts of kong's structs, each
-// with its help and what it means.
+// Package flags has the flags that commands share: parts of kong's structs, each with its
+// help and its meaning.
 //
-// A command embeds the parts that it has, and asks them: Begin checks its files, Chosen and
-// Settings say what to open, Choices and Choose what the user said of the job. A value that
-// can't be is refused by UnmarshalText or Validate, with what was expected.
+// A command embeds the parts that it needs:
+//
+//	type infoCmd struct {
+//		flags.Checkpoint
+//		flags.Device
+//		...
+//	}
+//
+// and calls their methods: Begin checks its files, Chosen and Settings say what to open,
+// Choices and Choose return what the user chose for the job. UnmarshalText or Validate
+// refuses an invalid value and says what was expected.
 package flags
 
 import (
@@ -26,7 +34,7 @@ import (
 	"tessera/vae"
 )
 
-// Groups are the headings that flags are listed under.
+// Groups are the headings in the list of flags.
 var Groups = []kong.Group{
 	{Key: "device", Title: "Device:"},
 	{Key: "tiles", Title: "Tiles and memory:"},
@@ -37,23 +45,23 @@ type Checkpoint struct {
 	Model string `short:"m" required:"" type:"checkpoint" placeholder:"MODEL" env:"TESSERA_MODEL" help:"Checkpoint, .safetensors, .pth or the .index.json of several files: SeedVR2, Wan 2.1, Wan 2.2, Qwen-Image, Qwen-Image 2.1, HunyuanVideo, HunyuanVideo 1.5, HunyuanImage 2.1, LTX-2, Mochi 1, CogVideoX, Cosmos 1.0, Stable Diffusion, SDXL, SD 3, FLUX.1, FLUX.2 and tiny autoencoders (TAESD, TAEHV), alone or inside a whole checkpoint."`
 }
 
-// Forcing opens what is refused.
+// Forcing loads a checkpoint that would be refused.
 type Forcing struct {
 	Force bool `help:"Load a checkpoint even if its weights look damaged: all zero, or every picture would be flat."`
 }
 
-// Clobbering chooses what becomes of what is there.
+// Clobbering decides whether existing outputs are replaced.
 type Clobbering struct {
 	NoClobber bool `help:"Fail if the output exists; by default it is replaced. Inputs are never replaced."`
 }
 
-// Begin is what every command does before it opens anything.
+// Begin checks the files; every command calls it before it opens anything.
 func (f Clobbering) Begin(out files.Outputs, in files.Inputs) error {
 	return files.Begin(f.NoClobber, out, in)
 }
 
-// Vacant refuses, with the flag, outputs whose names are taken. It is asked again when
-// the work is done.
+// Vacant refuses existing outputs, for --no-clobber. Commands call it again when the work
+// is done.
 func (f Clobbering) Vacant(out files.Outputs) error {
 	if !f.NoClobber {
 		return nil
@@ -61,12 +69,12 @@ func (f Clobbering) Vacant(out files.Outputs) error {
 	return out.Vacant()
 }
 
-// ShaderCache turns off what is kept from one run to the next.
+// ShaderCache disables the cache of compiled shaders.
 type ShaderCache struct {
 	NoCache bool `group:"device" env:"TESSERA_NO_CACHE" help:"Disable the shader cache in the user's cache folder; the driver may have its own."`
 }
 
-// Device choose what to run on.
+// Device chooses the device.
 type Device struct {
 	Backend   string   `group:"device" enum:"auto,vulkan,d3d12,metal" default:"auto" env:"TESSERA_BACKEND" help:"Graphics API: auto, vulkan, d3d12 or metal."`
 	Adapter   Adapters `group:"device" default:"best" placeholder:"N" help:"Adapter by its number in 'tessera devices'; default the best. With several (0,1) or all, the adapters share the tiles of a job; the first one combines them."`
@@ -77,14 +85,14 @@ type Device struct {
 	Shortcuts
 }
 
-// Adapters are adapters' numbers, the first of which puts tiles together.
-// None is the best.
+// Adapters are adapter numbers; the first adapter assembles tiles. An empty list is the
+// best adapter.
 type Adapters struct {
 	All  bool
 	List []int
 }
 
-// UnmarshalText reads "best", "all" or numbers with commas between them.
+// UnmarshalText reads "best", "all" or numbers separated by commas.
 func (f *Adapters) UnmarshalText(text []byte) error {
 	*f = Adapters{All: string(text) == "all"}
 	if f.All || string(text) == "best" {
@@ -100,7 +108,7 @@ func (f *Adapters) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// First is the adapter to open, -1 for the best.
+// First returns the adapter to open, -1 for the best.
 func (f Adapters) First() int {
 	if len(f.List) == 0 {
 		return -1
@@ -108,23 +116,23 @@ func (f Adapters) First() int {
 	return f.List[0]
 }
 
-// Others are the adapters that are asked for besides that.
+// Others returns the other adapters.
 func (f Adapters) Others() []int { return f.List[min(1, len(f.List)):] }
 
-// Tuning turns trials of kernels off.
+// Tuning turns off the trials of kernels.
 type Tuning struct {
 	NoTune bool `group:"device" env:"TESSERA_NO_TUNE" help:"Use the default kernels instead of those that short trials found fastest on this adapter: the same numbers on every run."`
 }
 
-// Shortcuts say which model it is where its tensors do not, and take shortcuts or leave
-// them out.
+// Shortcuts names the model if its tensors do not, and turns shortcuts in the arithmetic
+// on or off.
 type Shortcuts struct {
 	As       string `group:"device" placeholder:"MODEL" help:"Model of an AutoencoderKL checkpoint, which sets the scale of latents: ${kinds}. Default: read from config.json, the checkpoint and its name."`
 	NoFold   bool   `group:"device" help:"Do not fold upsampling layers into the following convolutions, and do not sum the taps of repeated frames: slower, for comparisons."`
 	Winograd string `group:"device" enum:"auto,on,off" default:"auto" help:"Compute 3x3x3 convolutions with fewer multiplications (Winograd, along time or rows): auto (where it is known to be faster), on or off."`
 }
 
-// KernelSettings are what these flags say of kernels.
+// KernelSettings returns the settings of kernels.
 func (f Shortcuts) KernelSettings() vae.KernelSettings {
 	k := vae.KernelSettings{NoFold: f.NoFold}
 	if f.Winograd != "auto" {
@@ -134,22 +142,22 @@ func (f Shortcuts) KernelSettings() vae.KernelSettings {
 	return k
 }
 
-// GPU is how these flags open an adapter.
+// GPU returns the options for opening the adapter.
 func (f Device) GPU() gpu.Options {
 	return gpu.Options{Backend: f.Backend, Adapter: f.Adapter.First(), Library: f.Dawn, NoCache: f.NoCache}
 }
 
-// Chosen is what these flags open.
+// Chosen returns the device to open.
 func (f Device) Chosen() machine.Choice {
 	return machine.Choice{Options: f.GPU(), All: f.Adapter.All, Others: f.Adapter.Others(), NoTune: f.NoTune}
 }
 
-// Settings are how these flags open a checkpoint.
+// Settings returns the settings for opening a checkpoint.
 func (f Device) Settings(force Forcing) vae.Settings {
 	return vae.Settings{Precision: vae.Precision(f.Precision), As: f.As, Force: force.Force, Kernels: f.KernelSettings()}
 }
 
-// Tiles choose how the work is cut.
+// Tiles chooses how the work is cut.
 type Tiles struct {
 	Tiling  string   `group:"tiles" enum:"feather,exact,diffusers,default" default:"default" placeholder:"TILING" help:"How tiles are combined: exact (the result of one tile), feather (blended) or diffusers (blended as in diffusers); default exact if the model supports it and it fits, else feather."`
 	Tile    *Tile    `group:"tiles" placeholder:"TILE" help:"Tile size in pixels: off, auto (the largest that fits), N or HxW; default 512, or less if that does not fit; 256 for diffusers."`
@@ -161,7 +169,7 @@ type Tiles struct {
 	Chunk   Chunk    `group:"tiles" placeholder:"N" help:"Latent frames per slice, N or auto: 4 or 2 if the job then uses at most a quarter of --memory, else 1; default auto. Changes speed and memory, and the result only with --memory-format=i8."`
 }
 
-// Validate refuses what no clip can be cut into.
+// Validate refuses tiles that no clip can have.
 func (f Tiles) Validate() error {
 	switch {
 	case f.Overlap != nil && f.Tiling == string(vae.Exact):
@@ -174,13 +182,13 @@ func (f Tiles) Validate() error {
 		return err
 	}
 	if o.Tiling == vae.Exact || o.Tiling == "" && f.Overlap == nil {
-		return nil // what they are depends on the model
+		return nil // the model decides their size
 	}
 	_, err = tiling.Decode(1, 1, tiling.Options{Tile: o.Tile.Tile, Overlap: o.Overlap})
 	return err
 }
 
-// Choices are what the flags say.
+// Choices returns the flags as choices of a job.
 func (f Tiles) Choices() job.Choices {
 	c := job.Choices{Tile: (*tiling.Choice)(f.Tile), Overlap: (*tiling.Size)(f.Overlap), Budget: int64(f.Memory), Host: int64(f.Host), Chunk: int(f.Chunk)}
 	if f.Format == "i8" {
@@ -195,18 +203,18 @@ func (f Tiles) Choices() job.Choices {
 	return c
 }
 
-// Pictures tells pictures from the frames of a clip.
+// Pictures treats frames as separate pictures.
 type Pictures struct {
 	Independent *bool `name:"independent-frames" negatable:"" help:"Treat each frame as a separate picture with its own latent frame; default for Qwen-Image and for latents encoded this way."`
 }
 
-// LatentLayout say how a latent lies in its file.
+// LatentLayout says how a latent is laid out in its file.
 type LatentLayout struct {
 	Layout Layout  `placeholder:"ORDER" help:"Order of the latent's dimensions, such as CFHW, FCHW, BCFHW or BFCHW: B batch, C channels (M for moments), F frames, H and W; default: found from the number of channels."`
 	Size   *Pixels `placeholder:"WxH" help:"Size in pixels, width x height, of packed latents [B,N,4C] or [N,4C] from pipelines of Qwen-Image, FLUX.1 and FLUX.2."`
 }
 
-// Choose fills in what the flags say.
+// Choose adds the flags to a job's choices.
 func (f LatentLayout) Choose(w *job.Choices) {
 	w.Layout = string(f.Layout)
 	if f.Size != nil {
@@ -214,7 +222,7 @@ func (f LatentLayout) Choose(w *job.Choices) {
 	}
 }
 
-// Layout is an order of dimensions, "" for none.
+// Layout is an order of dimensions, "" if none is given.
 type Layout string
 
 // UnmarshalText reads CFHW, bcthw and so on.
@@ -250,7 +258,7 @@ func (f *Tile) UnmarshalText(text []byte) error {
 	return err
 }
 
-// Chunk is how many latent frames a slice has; 0 leaves it to the budget.
+// Chunk is the number of latent frames in a slice; 0 lets the budget decide.
 type Chunk int
 
 // UnmarshalText reads auto or N.
@@ -311,12 +319,12 @@ func (f *Bytes) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Scaling chooses the numbers that latents hold.
+// Scaling chooses the scale of latents' numbers.
 type Scaling struct {
 	Scale string `enum:"pipeline,none,default" default:"default" placeholder:"SCALE" help:"Scale of the latent: pipeline (as diffusion pipelines exchange it) or none (the VAE's own numbers); default pipeline, for ComfyUI's .latent none, except SeedVR2 and FLUX.2."`
 }
 
-// Choice is the scale asked for; "" for the default.
+// Choice returns the requested scale; "" for the default.
 func (f Scaling) Choice() string {
 	if f.Scale == "default" {
 		return ""
@@ -324,13 +332,13 @@ func (f Scaling) Choice() string {
 	return f.Scale
 }
 
-// Sampling choose how a latent is made of its distribution.
+// Sampling chooses how a latent is drawn from its distribution.
 type Sampling struct {
 	Sample bool    `xor:"numbers" help:"Draw the latent from its distribution; default: the mean."`
 	Seed   *uint64 `placeholder:"N" help:"Seed of --sample; the same on every device. Default 0."`
 }
 
-// Validate refuses the seed of a sample that isn't drawn.
+// Validate refuses a seed without a sample.
 func (f Sampling) Validate() error {
 	if f.Seed != nil && !f.Sample {
 		return fmt.Errorf("--seed=%d without --sample: the mean has no seed", *f.Seed)
@@ -338,7 +346,7 @@ func (f Sampling) Validate() error {
 	return nil
 }
 
-// Choose fills in what the flags say.
+// Choose adds the flags to a job's choices.
 func (f Sampling) Choose(w *job.Choices) {
 	w.Sample = f.Sample
 	if f.Seed != nil {
@@ -346,7 +354,7 @@ func (f Sampling) Choose(w *job.Choices) {
 	}
 }
 
-// The longest clip and the longest side of a frame that flags take.
+// The longest clip and the longest side of a frame that flags accept.
 const (
 	mostFrames = 1 << 20
 	mostSide   = 1 << 15
@@ -365,7 +373,7 @@ func (f *Frames) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Pixels is the size of a video, as it is said of videos: width x height.
+// Pixels is the size of a video, written as usual for videos: width x height.
 type Pixels tiling.Size
 
 func (f Pixels) String() string { return fmt.Sprintf("%dx%d", f.W, f.H) }

@@ -28,7 +28,7 @@ func TestBytesFlag(t *testing.T) {
 	}
 }
 
-// What is not said stays unsaid, for app/job to resolve.
+// Flags that are not given leave their choice empty, for app/job to resolve.
 func TestChoices(t *testing.T) {
 	tile, overlap := tiling.Choice{Tile: tiling.Square(384)}, tiling.Square(32)
 	for name, c := range map[string]struct {

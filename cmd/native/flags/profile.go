@@ -14,22 +14,22 @@ import (
 	"tessera/media"
 )
 
-// Profiling tells where the time of a job goes.
+// Profiling reports where the time of a job goes.
 type Profiling struct {
 	Profile ProfileChoice `group:"device" help:"Print where the time goes, by layer, on standard error; --profile=FILE.json also writes a trace for chrome://tracing or Perfetto."`
 }
 
-// ProfileChoice is whether to profile, and the trace's file.
+// ProfileChoice is whether to profile, and the file for the trace.
 type ProfileChoice struct {
 	On   bool
 	File string // "" for none
 }
 
-// IsBool says that the flag needs no value.
+// IsBool makes the flag's value optional.
 func (ProfileChoice) IsBool() bool { return true }
 
-// Decode reads =FILE.json or, since no argument of a command is called so, a
-// FILE.json that follows.
+// Decode reads =FILE.json, or a FILE.json that follows, since no command's argument has
+// such a name.
 func (c *ProfileChoice) Decode(k *kong.DecodeContext) error {
 	next := k.Scan.Peek()
 	name, text := next.Value.(string)
@@ -53,7 +53,7 @@ func (c *ProfileChoice) Decode(k *kong.DecodeContext) error {
 
 func isTrace(name string) bool { return strings.EqualFold(filepath.Ext(name), ".json") }
 
-// Outputs are those of the flag.
+// Outputs returns the flag's output.
 func (f Profiling) Outputs() (out files.Outputs) {
 	if f.Profile.File != "" {
 		out = files.Outputs{files.Named("--profile="+f.Profile.File, f.Profile.File)}
@@ -61,8 +61,8 @@ func (f Profiling) Outputs() (out files.Outputs) {
 	return out
 }
 
-// Report ends a command's profile: tables for people, the trace, and what is
-// told of it in the result.
+// Report prints a command's profile as tables, writes the trace, and adds the profile to
+// the result.
 func (f Profiling) Report(r *report.Result, e *machine.Machine, version string) error {
 	if !f.Profile.On {
 		return nil

@@ -17,8 +17,8 @@ import (
 	"tessera/vae"
 )
 
-// TrainerCache write latents as trainers keep them: a file and a tensor of the names
-// that they look for.
+// TrainerCache writes latents as trainers store them: in a file and a tensor with the
+// names that the trainer looks for.
 type TrainerCache struct {
 	Cache       string `enum:"musubi,none" default:"none" placeholder:"TRAINER" help:"Write a trainer's latent cache: musubi (musubi-tuner). The trainer's suffix is added to --output's name."`
 	LatentName  string `placeholder:"NAME" help:"Name of the file in --output's folder. Placeholders: {name} is --output's name without its extension, {frames}, {height}, {width} the video's, {T}, {H}, {W} the latent's; {frames:3} has at least three digits."`
@@ -26,12 +26,12 @@ type TrainerCache struct {
 	LatentDtype string `enum:"float32,bfloat16,float16,default" default:"default" placeholder:"DTYPE" help:"Type of the tensor: float32, bfloat16 or float16; default float32, for musubi bfloat16."`
 }
 
-// Asked is whether any of them is given.
+// Asked reports whether any of these flags is given.
 func (f TrainerCache) Asked() bool {
 	return f.Cache != "none" || f.LatentName != "" || f.LatentKey != "" || f.LatentDtype != "default"
 }
 
-// Validate refuses what no file can be called.
+// Validate refuses invalid file names.
 func (f TrainerCache) Validate() error {
 	if strings.ContainsAny(f.LatentName, `/\`) {
 		return fmt.Errorf("--latent-name=%s: expected a name without a folder, which is --output's", f.LatentName)
@@ -54,7 +54,7 @@ type CachedLatent struct {
 
 var latentTypes = map[string]safetensors.DType{"float32": safetensors.F32, "bfloat16": safetensors.BF16, "float16": safetensors.F16}
 
-// CachedLatent is where and how the latent of an encoding is written.
+// CachedLatent returns where and how to write the latent of an encoding.
 func (f TrainerCache) CachedLatent(c vae.Config, e job.Encoding, output string) (*CachedLatent, error) {
 	if ext := strings.ToLower(filepath.Ext(output)); ext != ".safetensors" {
 		return nil, terminal.Refused("--output=%s: its ending is %q, expected .safetensors for a cache", output, ext)
@@ -92,7 +92,7 @@ func (k *CachedLatent) Write(z latent.Latent) error {
 	return media.WriteLatentAs(k.Path, k.key, k.dtype, z)
 }
 
-// placeholders are what names may stand for.
+// placeholders returns the values of the placeholders in names.
 func placeholders(e job.Encoding, name, dtype string) map[string]any {
 	return map[string]any{
 		"name": name, "dtype": dtype, "frames": e.Clip.Frames, "height": e.Clip.Height, "width": e.Clip.Width,
@@ -102,7 +102,7 @@ func placeholders(e job.Encoding, name, dtype string) map[string]any {
 
 var placeholder = regexp.MustCompile(`\{([^{}:]*)(?::(\d{1,2}))?\}`)
 
-// filled is text with its placeholders filled in.
+// filled replaces the placeholders in text.
 func filled(text string, values map[string]any) (string, error) {
 	var unknown error
 	text = placeholder.ReplaceAllStringFunc(text, func(whole string) string {
@@ -120,18 +120,19 @@ func filled(text string, values map[string]any) (string, error) {
 	return text, unknown
 }
 
-// musubi is what musubi-tuner's dataset looks for (src/musubi_tuner/dataset): files by the
-// ending of their names, which tell the frames and the size of the video, and tensors
-// by their names without size and type.
+// musubi is what musubi-tuner's dataset looks for (src/musubi_tuner/dataset): a file
+// whose name ends with the video's frames and size, and a tensor with the given name,
+// followed by size and type.
 type musubi struct {
 	name, key string
 	meta      map[string]string
 }
 
-// musubiSides is what the sides of its buckets are multiples of, in pixels.
+// musubiSides divides the sides of its buckets, in pixels.
 const musubiSides = 16
 
-// musubiOf is that of an encoding, if the trainer has the model and takes the clip.
+// musubiOf returns the names for an encoding, if the trainer supports the model and the
+// clip.
 func musubiOf(c vae.Config, e job.Encoding) (*musubi, error) {
 	short, full := map[string]string{"Wan 2.1": "wan", "Qwen-Image": "qi"}[c.Model], map[string]string{"Wan 2.1": "wan", "Qwen-Image": "qwen_image"}[c.Model]
 	f := e.Clip

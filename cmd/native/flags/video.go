@@ -10,7 +10,7 @@ import (
 	"tessera/media"
 )
 
-// VideoInput choose how a video is read.
+// VideoInput chooses how a video is read.
 type VideoInput struct {
 	AcceptDamaged bool   `help:"Keep the readable part of a damaged or truncated video, with a warning; by default it is refused."`
 	Matrix        string `enum:"bt601,bt709,bt2020,default" default:"default" placeholder:"MATRIX" help:"Colour matrix of the video: bt601, bt709 or bt2020; default: as tagged in the file, else bt601, as ffmpeg writes."`
@@ -37,14 +37,14 @@ func (f VideoInput) OpenVideo(ctx context.Context, t *terminal.Terminal, path st
 	return clip, err
 }
 
-// VideoOutput choose what ffmpeg writes.
+// VideoOutput chooses what ffmpeg writes.
 type VideoOutput struct {
 	CRF    string `name:"crf" placeholder:"N" help:"Quality of ffmpeg's output, lower is better; default 16 for H.264, 18 for VP9."`
 	Codec  string `placeholder:"NAME" help:"ffmpeg encoder; default libx264, for .webm libvpx-vp9."`
 	PixFmt string `placeholder:"NAME" help:"ffmpeg pixel format; default yuv420p, for odd sizes yuv444p. Pictures: rgb24 (default) or rgb48be (16 bits). OpenEXR: gbrpf32le (default) or gbrpf16le, also for a folder."`
 }
 
-// CreateVideo begins the output, as flags and o say.
+// CreateVideo starts an output with the flags and o.
 func (f VideoOutput) CreateVideo(ctx context.Context, t *files.Streams, path string, format media.Format, o media.CreateOptions) (*media.Sink, error) {
 	if path == files.Stream {
 		o.To = t.Out

@@ -7,30 +7,30 @@ import (
 	"strings"
 )
 
-// Pickle emits protocol 2 instruction by instruction, and remembers strings,
-// globals and tuples under memo numbers as Python's pickler does.
+// Pickle emits protocol 2 instruction by instruction, and stores strings, globals and
+// tuples under memo numbers as Python's pickler does.
 type Pickle struct {
 	out  bytes.Buffer
 	memo int
-	seen map[string]int // by what was emitted
+	seen map[string]int // memo number by emitted code
 }
 
-// NewPickle begins one.
+// NewPickle starts a pickle.
 func NewPickle() *Pickle {
 	p := &Pickle{seen: map[string]int{}}
 	return p.Raw("\x80\x02")
 }
 
-// Bytes is all that was emitted.
+// Bytes returns everything that was emitted.
 func (p *Pickle) Bytes() []byte { return p.out.Bytes() }
 
-// Raw emits instructions as they are.
+// Raw emits instructions unchanged.
 func (p *Pickle) Raw(code string) *Pickle {
 	p.out.WriteString(code)
 	return p
 }
 
-// Put remembers the value on top under the next number.
+// Put stores the value on top under the next memo number.
 func (p *Pickle) Put() *Pickle {
 	p.number('q', 'r', p.memo)
 	p.memo++
@@ -46,7 +46,7 @@ func (p *Pickle) number(short, long byte, n int) {
 	p.out.Write(binary.LittleEndian.AppendUint32(nil, uint32(n)))
 }
 
-// once emits code, or a get of its value if it was there before.
+// once emits code, or a get of its value if it was emitted before.
 func (p *Pickle) once(code string) *Pickle {
 	if n, ok := p.seen[code]; ok {
 		p.number('h', 'j', n)
@@ -67,7 +67,7 @@ func (p *Pickle) Global(name string) *Pickle {
 	return p.once("c" + name[:dot] + "\n" + name[dot+1:] + "\n")
 }
 
-// Int pushes a number in the shortest of pickle's forms.
+// Int pushes a number in pickle's shortest form.
 func (p *Pickle) Int(n int) *Pickle {
 	switch {
 	case n >= 0 && n < 1<<8:
@@ -102,14 +102,14 @@ func (p *Pickle) Ints(list []int) *Pickle {
 	return p.Raw(string([]byte{0x84 + byte(len(list))})).Put()
 }
 
-// OrderedDict pushes an empty one.
+// OrderedDict pushes an empty OrderedDict.
 func (p *Pickle) OrderedDict() *Pickle {
 	return p.Global("collections.OrderedDict").Raw(")R").Put()
 }
 
 // Storage is an entry of the zip under archive/data/.
 type Storage struct {
-	Class    string // of package torch, such as FloatStorage
+	Class    string // in package torch, such as FloatStorage
 	Key      string // the entry's name
 	Elements int
 }

@@ -1,5 +1,5 @@
-// Package pthtest writes .pth files as torch.save does, for tests: Create for a
-// checkpoint, Pickle and Zip for the parts of one that is broken on purpose.
+// Package pthtest writes .pth files as torch.save does, for tests. Create writes a
+// checkpoint; Pickle and Zip write the parts of deliberately broken ones.
 package pthtest
 
 import (
@@ -15,7 +15,7 @@ import (
 	"tessera/format/safetensors"
 )
 
-// Tensor is one of a checkpoint.
+// Tensor is a tensor of a checkpoint.
 type Tensor struct {
 	Name  string
 	DType safetensors.DType
@@ -24,7 +24,7 @@ type Tensor struct {
 	Data func(io.Writer) error
 }
 
-// Bytes is a Tensor's Data.
+// Bytes returns a Tensor's Data that writes b.
 func Bytes(b []byte) func(io.Writer) error {
 	return func(w io.Writer) error {
 		_, err := w.Write(b)
@@ -32,16 +32,16 @@ func Bytes(b []byte) func(io.Writer) error {
 	}
 }
 
-// Options say what surrounds the tensors.
+// Options choose what surrounds the tensors.
 type Options struct {
-	Ordered bool   // an OrderedDict with _metadata, as state_dict() makes it, rather than a dict
-	Key     string // where not empty, the dict is under this key of another
-	// Numbers and Tuples lie among the tensors, by their names.
+	Ordered bool   // an OrderedDict with _metadata, as state_dict() makes it, instead of a dict
+	Key     string // if set, the dict is under this key of another dict
+	// Numbers and Tuples are stored among the tensors, by name.
 	Numbers map[string]int
 	Tuples  map[string][]int
 }
 
-// Create writes a checkpoint into a new file at path.
+// Create writes a checkpoint to a new file at path.
 func Create(path string, tensors []Tensor, o Options) error {
 	file, err := os.Create(path)
 	if err != nil {
@@ -53,8 +53,8 @@ func Create(path string, tensors []Tensor, o Options) error {
 	return nil
 }
 
-// Convert writes the tensors of an open safetensors file into a new file at
-// path. It has one of them at a time in memory.
+// Convert writes the tensors of an open safetensors file to a new file at path, with one
+// tensor at a time in memory.
 func Convert(path string, from *safetensors.File, o Options) error {
 	var tensors []Tensor
 	for _, name := range from.Names() {
@@ -86,7 +86,7 @@ func Write(w io.Writer, tensors []Tensor, o Options) error {
 	return Zip(w, entries...)
 }
 
-// Dump is the pickle of a checkpoint whose i-th tensor has the storage i.
+// Dump returns the pickle of a checkpoint whose i-th tensor has storage i.
 func Dump(tensors []Tensor, o Options) []byte {
 	p := NewPickle()
 	if o.Key != "" {
@@ -119,7 +119,7 @@ func Dump(tensors []Tensor, o Options) []byte {
 	return p.Raw(".").Bytes()
 }
 
-// Class is torch's name for storages of a type.
+// Class returns torch's name of the storage class for a type.
 func Class(d safetensors.DType) string {
 	names := map[safetensors.DType]string{
 		safetensors.F32: "Float", safetensors.F16: "Half", safetensors.BF16: "BFloat16", safetensors.F64: "Double",
@@ -132,7 +132,7 @@ func Class(d safetensors.DType) string {
 	return names[d] + "Storage"
 }
 
-// Strides are those of rows without gaps, in elements.
+// Strides returns the strides of contiguous rows, in elements.
 func Strides(shape []int) []int {
 	strides := make([]int, len(shape))
 	n := 1
@@ -151,11 +151,11 @@ func product(shape []int) int {
 	return n
 }
 
-// Zipped is a file of the entries.
+// Zipped returns a file of the entries.
 func Zipped(entries ...Entry) []byte {
 	var b bytes.Buffer
 	if err := Zip(&b, entries...); err != nil {
-		panic(err) // a Buffer takes all, so it is the test's
+		panic(err) // a Buffer never fails, so a test's Data did
 	}
 	return b.Bytes()
 }

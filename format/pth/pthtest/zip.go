@@ -7,18 +7,18 @@ import (
 	"io"
 )
 
-// alignment is the one torch gives to what an entry holds.
+// alignment is torch's alignment of an entry's data.
 const alignment = 64
 
 // Entry is one file of a zip.
 type Entry struct {
 	Name   string
-	Data   func(io.Writer) error // nil for none
+	Data   func(io.Writer) error // nil for no data
 	Method uint16                // zip.Store by default
 }
 
-// Zip writes entries as torch does: stored, their sizes behind them, each
-// begun at a multiple of 64 bytes by an extra field of padding.
+// Zip writes entries as torch does: stored, with sizes after the data, each aligned to 64
+// bytes by padding in an extra field.
 func Zip(w io.Writer, entries ...Entry) error {
 	out := &counter{w: w}
 	z := zip.NewWriter(out)
@@ -28,7 +28,7 @@ func Zip(w io.Writer, entries ...Entry) error {
 		}
 		at := out.n + 30 + len(e.Name) + 4
 		if i > 0 {
-			at += 16 // sizes and sum of the entry before, written with this one
+			at += 16 // sizes and checksum of the previous entry, written with this one
 		}
 		part, err := z.CreateHeader(&zip.FileHeader{Name: e.Name, Method: e.Method, Extra: padding(-at & (alignment - 1))})
 		if err == nil && e.Data != nil {
@@ -41,7 +41,7 @@ func Zip(w io.Writer, entries ...Entry) error {
 	return z.Close()
 }
 
-// padding is an extra field with n bytes in it.
+// padding returns an extra field with n bytes in it.
 func padding(n int) []byte {
 	head := binary.LittleEndian.AppendUint16([]byte("FB"), uint16(n))
 	return append(head, bytes.Repeat([]byte("Z"), n)...)

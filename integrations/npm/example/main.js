@@ -1,4 +1,4 @@
-// Decodes a latent with a checkpoint, both chosen from this machine, and shows the frames.
+// Decode a latent with a checkpoint, both files of this machine, and show the frames.
 
 import { connect } from 'tessera-vae';
 

@@ -1,5 +1,8 @@
 """Video VAEs by Tessera, through a server or a program on this machine.
 
+    vae = tessera_vae.Program("Wan2.1_VAE.pth")
+    pixels = vae.decode(latents)
+
 Start with Server or Program; tessera_vae.diffusers replaces a pipeline's VAE.
 """
 
@@ -14,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["Config", "Program", "Server", "TesseraError", "__version__"]
 
 
-def __getattr__(name: str) -> object:  # so that the command does not wait for numpy
+def __getattr__(name: str) -> object:  # the command must not wait for numpy
     if name == "Program":
         from . import _program
 

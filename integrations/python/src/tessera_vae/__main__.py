@@ -14,7 +14,7 @@ def main() -> None:
         sys.exit("tessera: this package was installed without the program: install its wheel, or name a program with TESSERA_PROGRAM")
     command = [program, *sys.argv[1:]]
     if sys.platform == "win32":
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is for the program, which gets it, too
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the program receives Ctrl+C too, and handles it
         sys.exit(subprocess.call(command))
     os.execv(program, command)
 

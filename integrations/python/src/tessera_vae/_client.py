@@ -1,4 +1,4 @@
-"""Asks a `tessera serve` over HTTP."""
+"""A client of `tessera serve` over HTTP."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from ._tensors import Array, array, like, raw
 
 HOME = "http://127.0.0.1:7878"
 Scale = Literal["pipeline", "none"]
-"""Which numbers a latent holds: a pipeline's, or the VAE's own."""
+"""The scale of a latent's numbers: a pipeline's, or the VAE's own."""
 
 _FLOATS = ("float32", "float16", "bfloat16")
 _PIXELS = (*_FLOATS, "uint8")
@@ -32,8 +32,8 @@ _BYTES = {"float32": 4, "float16": 2, "bfloat16": 2, "uint8": 1}
 
 
 class TesseraError(RuntimeError):
-    """What is wrong, in a sentence. status is the server's, 0 where none answered;
-    code is its word for it, such as "busy"."""
+    """An error in one sentence. status is the server's HTTP status, 0 without a response;
+    code is the server's name of the error, such as "busy"."""
 
     def __init__(self, text: str, status: int = 0, code: str = "") -> None:
         super().__init__(text)
@@ -43,23 +43,23 @@ class TesseraError(RuntimeError):
 
 @dataclass(frozen=True)
 class Config:
-    """A model that a server has."""
+    """A model of a server."""
 
     name: str
     # "seedvr2", "wan2.1", "wan2.2", "qwen2.1", "hunyuanvideo", "hunyuanvideo1.5",
     # "hunyuanimage2.1", "ltx2", "mochi1", "cogvideox", "cosmos1", "kl", "flux2", "taehv", "taesd"
     family: str
-    model: str  # by its own name: "Qwen-Image"
+    model: str  # the model's name: "Qwen-Image"
     latent_channels: int
     channels: int  # of a pixel: 3, or 4 with alpha
     spatial: int  # pixels along a latent cell's side
-    temporal: int  # frames in a latent frame after the first
+    temporal: int  # frames per latent frame after the first
     widths: tuple[int, ...]  # channels of the encoder's stages
-    time_down: tuple[bool, ...]  # whether the stages' downsamplers halve time, too
+    time_down: tuple[bool, ...]  # whether the stages' downsamplers also halve time
     mean: tuple[float, ...]  # a pipeline's latent is (latent - mean) * scale, by channel
-    scale: tuple[float, ...]  # of Cosmos for each channel's first 16 latent frames, like mean
-    sigma: float = 1.0  # the factor in scale that a pipeline's scheduler has as sigma_data
-    packed: bool = False  # a pipeline's latent has squares of 2x2 cells as one; mean and scale are of those
+    scale: tuple[float, ...]  # for Cosmos 16 per channel, for its first latent frames, like mean
+    sigma: float = 1.0  # sigma_data of a pipeline's scheduler, a factor in scale
+    packed: bool = False  # a pipeline's latent packs 2x2 cells into one, to which mean and scale apply
 
     @property
     def one_scale(self) -> bool:
@@ -210,7 +210,7 @@ class Server:
                     raise self._strange(f"with a preview of {dtype}")
                 made = array(self._read(reply, n), size, dtype)
         except TesseraError as err:
-            if err.status == http.HTTPStatus.CONFLICT:  # the job is over, and its content or error tells how
+            if err.status == http.HTTPStatus.CONFLICT:  # the job has ended; its content or error says how
                 return
             raise
         show(made)
@@ -218,7 +218,7 @@ class Server:
     def _forget(self, job: str) -> None:
         """Cancel and delete a job."""
         with suppress(TesseraError):
-            for _ in range(2):  # what was running is cancelled first
+            for _ in range(2):  # the first request cancels a running job
                 with self._ask("DELETE", job, timeout=10) as reply:
                     if reply.status == http.HTTPStatus.NO_CONTENT:
                         return
@@ -297,7 +297,7 @@ class Server:
         try:
             try:
                 connection.request(method, self._path + path, None if body is None else body.data, headers)
-            except (BrokenPipeError, ConnectionResetError):  # it may have been refused before all of it was sent
+            except (BrokenPipeError, ConnectionResetError):  # the server may have refused it before all was sent
                 if connection.sock is None:
                     raise
             return connection, connection.getresponse()
@@ -345,6 +345,6 @@ def _seconds(after: str) -> float:
             wait = email.utils.parsedate_to_datetime(after).timestamp() - time.time()
         except (ValueError, TypeError, OverflowError):
             wait = 1
-    return min(max(1.0, wait), 600.0)  # of NaN: 1
+    return min(max(1.0, wait), 600.0)  # NaN becomes 1
 
 

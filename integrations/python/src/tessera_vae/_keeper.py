@@ -1,6 +1,6 @@
-"""Runs a program until standard input ends, so that it never outlives who started
-it, however that ends, and ends as it does: 128 and the signal, where it was one. A
-command of its own: it imports nothing of the package."""
+"""Run a program until standard input ends, so that it never outlives the process that
+started it, however that process ends. The exit code is the program's, or 128 plus the
+signal that ended it. This is a separate command: it imports nothing of the package."""
 
 import os
 import subprocess

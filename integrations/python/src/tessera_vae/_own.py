@@ -9,6 +9,6 @@ def name() -> str:
 
 
 def own() -> str:
-    """Its file; empty if the package was installed without it."""
+    """Return the program's file; empty if the package was installed without it."""
     file = Path(__file__).with_name("bin") / name()
     return str(file) if file.is_file() else ""

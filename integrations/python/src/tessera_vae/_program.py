@@ -1,4 +1,4 @@
-"""The program on this machine, as a server of one's own."""
+"""The program on this machine, as a private server."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from ._own import name, own
 
 
 def find(program: str = "") -> str:
-    """The program: the one named, TESSERA_PROGRAM's, that of this package, or the
-    path's."""
+    """Find the program: the named one, TESSERA_PROGRAM's, this package's, or the one in
+    PATH."""
     for found in (program, os.environ.get("TESSERA_PROGRAM", ""), own(), shutil.which(name()) or ""):
         if found:
             return found
@@ -32,13 +32,13 @@ def find(program: str = "") -> str:
 class Program(Server):
     """The program, started with a checkpoint, which stays loaded until close, or the
     end of a with block or of this process. It is a Server that only this process can
-    ask.
+    use.
 
     checkpoint   the model's file, or several by their names: {"wan": "Wan2.1_VAE.pth"}
     program      the program's file, see find
     arguments    more of `tessera serve`'s, such as ["--precision", "f32"]
 
-    The rest is Server's.
+    Other arguments are Server's.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Program(Server):
             super().__init__(self._address(), token=token, **choices)
 
     def _begin(self, command: list[str]) -> subprocess.Popen[bytes]:
-        own: dict[str, Any] = {"start_new_session": True}  # Ctrl+C is not for it
+        own: dict[str, Any] = {"start_new_session": True}  # Ctrl+C must not reach it
         if sys.platform == "win32":
             own = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW}
         return subprocess.Popen(
@@ -83,29 +83,29 @@ class Program(Server):
     def _gone(self) -> str:
         if self._process.stdin and self._process.stdin.closed:
             return "the program was closed"
-        return self.ended(2)  # its connections end before it does
+        return self.ended(2)  # connections end before the program does
 
     def ended(self, wait: float = 0) -> str:
-        """Explain how the program ended; empty if it still runs after so many seconds."""
+        """Explain how the program ended; empty if it still runs after the given seconds."""
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(wait)
             return self._end()
         return ""
 
     def _end(self) -> str:
-        """How the program ended, and the last of what it said."""
+        """Explain how the program ended, with its last message."""
         code = self._process.returncode
         how = f"signal {code - 128}" if code > 128 else f"exit code {code}"
         said = "\n".join(self.messages().splitlines()[-5:])
         return f"the program ended with {how}, having said:\n{said}" if said else f"the program ended with {how}"
 
     def messages(self) -> str:
-        """What the program has said on standard error."""
+        """Return what the program wrote to standard error."""
         self._messages.seek(0)
         return self._messages.read().decode(errors="replace").strip()
 
     def close(self) -> None:
-        """Ends the program."""
+        """End the program."""
         assert self._process.stdin and self._process.stdout
         self._process.stdin.close()
         self._process.wait()

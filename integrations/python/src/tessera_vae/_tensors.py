@@ -1,4 +1,4 @@
-"""Numbers as bytes: numpy's arrays, and torch's tensors where torch is there."""
+"""Conversion to bytes of numpy arrays and, if torch is loaded, torch tensors."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ if TYPE_CHECKING:
     import torch
 
 Array = TypeVar("Array", npt.NDArray[Any], "torch.Tensor")
-"""An array of numpy or a tensor of torch: what comes back is what was given."""
+"""A numpy array or a torch tensor; results have the type of the argument."""
 
 
 def torch_of(x: object) -> Any:
-    """The module torch where x is a tensor of it, else None. It is never imported
-    for what isn't one."""
+    """Return the module torch if x is a tensor, else None, without importing torch for
+    other types."""
     torch = sys.modules.get("torch")
     return torch if torch is not None and isinstance(x, torch.Tensor) else None
 
 
 def raw(x: object, allowed: Sequence[str]) -> tuple[npt.NDArray[Any], list[int], str]:
-    """The little-endian bytes of x, its shape and the name of its dtype."""
+    """Return the little-endian bytes of x, its shape and the name of its dtype."""
     if torch := torch_of(x):
         t = cast(Any, x)
         name = str(t.dtype).removeprefix("torch.")
@@ -45,7 +45,7 @@ def check(name: str, allowed: Sequence[str]) -> None:
 
 
 def like(x: Array, data: bytearray, shape: Sequence[int], dtype: str) -> Array:
-    """What data holds, as an array where x is one, else as a tensor on x's device."""
+    """Convert data to an array if x is one, else to a tensor on x's device."""
     if torch := torch_of(x):
         t = torch.frombuffer(data, dtype=getattr(torch, dtype)).reshape(list(shape))
         return cast(Array, t.to(cast(Any, x).device))

@@ -33,7 +33,7 @@ class VAEConfig(dict[str, Any]):
         )  # fmt: skip
         if c.one_scale:
             config.update(scaling_factor=c.scale[0], shift_factor=c.mean[0])
-            if c.scale[0] != 1 or c.mean[0] != 0:  # a pipeline that finds these applies them and the factor
+            if c.scale[0] != 1 or c.mean[0] != 0:  # with these, a pipeline applies them and the factor
                 config.update(latents_mean=None, latents_std=None)
         else:
             config.update(scaling_factor=1.0)
