@@ -22,7 +22,7 @@ import (
 )
 
 // guides are the pages of docs/guides whose commands TestGuides runs.
-var guides = []string{"start", "troubleshooting"}
+var guides = []string{"start", "troubleshooting", "choosing", "less"}
 
 // guide is what a page has besides prose.
 type guide struct {
@@ -38,10 +38,10 @@ type guideCommand struct {
 	shown []string
 }
 
-// long is whether a command is left to make test-all: one of the many jobs in tables, or the
-// demo, whose clip has 17 frames of 256x256.
+// long is whether a command is left to make test-all: one of the many jobs in tables, the
+// demo, whose clip has 17 frames of 256x256, or a bench.
 func (c guideCommand) long() bool {
-	return strings.Contains(c.text, "…") || strings.HasPrefix(c.text, "tessera demo")
+	return strings.Contains(c.text, "…") || strings.HasPrefix(c.text, "tessera demo") || strings.HasPrefix(c.text, "tessera bench")
 }
 
 // inline is a command in a table, in which … stands for model, input and output.
