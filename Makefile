@@ -1,6 +1,6 @@
 # What people run. `make demo` and `make test` install what they need first.
 
-.PHONY: deps build demo check test test-all lint bench bench-peers bench-torch isa clean web dist test-windows test-wgpu test-matrix test-clients test-kubernetes test-container
+.PHONY: deps build demo check test test-all lint bench bench-peers bench-torch isa clean web docs dist test-windows test-wgpu test-matrix test-clients test-kubernetes test-container
 
 deps: ## Dawn, and a Vulkan driver where there is none
 	@tools/deps.sh
@@ -37,6 +37,9 @@ bench-torch: ## the small model and the published size against PyTorch on the sa
 
 isa: ## what AMD's and NVIDIA's shader compilers make of the kernels: docs/benchmarks/isa.md
 	@tools/isa.sh $(ARGS)
+
+docs: ## the documentation as a site, for any static host: build/docs
+	@tools/docs.sh $(ARGS)
 
 dist: ## archives for people to download: build/dist
 	@tools/dist.sh

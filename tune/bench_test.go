@@ -12,7 +12,7 @@ import (
 )
 
 // BenchmarkTrials tries all kernels that the adapter can run, class by class, and
-// logs what came out: docs/benchmarks/kernels.md. What is timed is the trial.
+// logs what came out. What is timed is the trial.
 func BenchmarkTrials(b *testing.B) {
 	dev := gputest.Open(b)
 	b.Log(dev.Info().Name, dev.Info().Driver)
