@@ -21,7 +21,8 @@ import (
 	"tessera/tests/testenv"
 )
 
-// guides are the pages of docs/guides whose commands TestGuides runs.
+// guides are the pages of docs/guides whose commands TestGuides runs. Each has a Turkish
+// version, NAME.tr.md, with the same commands.
 var guides = []string{"start", "troubleshooting", "choosing", "less"}
 
 // guide is what a page has besides prose.
@@ -163,16 +164,20 @@ func runGuide(t *testing.T, dir string, c guideCommand) {
 	}
 }
 
-// A guide has less than a thousand words.
-func TestGuidesAreShort(t *testing.T) {
+// A Turkish guide has the headings, lists, tables, commands and pictures of the English one,
+// and neither is longer than a thousand words.
+func TestGuidesInTurkish(t *testing.T) {
 	for _, name := range guides {
-		assert.Less(t, readGuide(t, name+".md").words, 1000, name)
+		english, turkish := readGuide(t, name+".md"), readGuide(t, name+".tr.md")
+		assert.Equal(t, english.shape, turkish.shape, name)
+		assert.Less(t, english.words, 1000, name)
+		assert.Less(t, turkish.words, 1000, name)
 	}
 }
 
 // The guide to starting names each published checkpoint, but for second files of a model.
 func TestGuideNamesCheckpoints(t *testing.T) {
-	for _, name := range []string{"start.md"} {
+	for _, name := range []string{"start.md", "start.tr.md"} {
 		page, err := os.ReadFile(filepath.Join("../../docs/guides", name))
 		require.NoError(t, err)
 		want, got := map[string]bool{}, map[string]bool{}
