@@ -24,7 +24,7 @@ test-all: ## everything, but for steps that passed with the same inputs (tests/p
 	@go run ./tools/test all
 
 lint: ## the checks that run nothing
-	@go run ./tools/test format tidy vet staticcheck govulncheck gosec cross
+	@go run ./tools/test format spelling tidy vet staticcheck govulncheck gosec cross
 
 bench: ## conv3d against onnxruntime on the same adapter
 	@tools/peers.sh -in native -only conv3d

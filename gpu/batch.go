@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// Cost is what a command does, counted exactly when it is recorded. The device
-// cuts long dispatches by it; of a dispatch without one it counts workgroups.
+// Cost is the work of one command, counted exactly when it is recorded. The device uses
+// it to decide where to cut a long dispatch; without a cost it counts workgroups.
 type Cost struct {
-	FLOPs int64 // floating-point operations, a multiply-add is two
-	MACs  int64 // the multiply-adds among them of convolutions and products
-	Bytes int64 // read and written if every operand moved once
+	FLOPs int64 // floating-point operations; a multiply-add counts as two
+	MACs  int64 // multiply-adds of convolutions and matrix products, included in FLOPs
+	Bytes int64 // bytes read and written if every operand moves once
 }
 
-// Add adds what is done n times.
+// Add adds the cost of n times x.
 func (c *Cost) Add(x Cost, n int64) {
 	c.FLOPs += n * x.FLOPs
 	c.MACs += n * x.MACs
@@ -28,25 +28,25 @@ func (c *Cost) Add(x Cost, n int64) {
 type Command struct {
 	Label    string // the layer it belongs to: "decoder.mid_block.resnets.0.conv1"
 	Program  *Program
-	Groups   [3]uint32 // workgroups along x, y, z; any number, the device cuts what is too large; 0 does nothing
-	Params   []byte    // as Params made it, at most 256 bytes
-	Bindings []View    // by Program.Storage
+	Groups   [3]uint32 // workgroups along x, y, z; any number, because the device cuts large dispatches; 0 does nothing
+	Params   []byte    // encoded by Params, at most 256 bytes
+	Bindings []View    // in the order of Program.Storage
 	Cost     Cost
 
 	Src, Dst View // copy or clear Dst.Bytes() bytes, a multiple of 4
 }
 
-// Batch is a list of commands to run in order: pure data, which needs no device
-// and may be submitted to any, any number of times. Each command sees what those
-// before it wrote.
+// Batch is a list of commands to run in order. It is plain data: it needs no device,
+// and any device may run it any number of times. Each command sees the writes of the
+// commands before it.
 type Batch struct {
 	Label    string
 	Commands []Command
 }
 
-// Dispatch records one run of p. params is a struct of uint32, int32, float32
-// and [4] of them, in the order of the shader's struct Params, whose first
-// field is First. It panics unless there are as many bindings as p declares.
+// Dispatch records one run of p. params is a struct of uint32, int32, float32 and [4]
+// of them, in the order of the shader's struct Params; its first field is First.
+// Dispatch panics unless the number of bindings is the one that p declares.
 func (b *Batch) Dispatch(label string, p *Program, groups [3]uint32, params any, cost Cost, bindings ...View) {
 	if len(bindings) != len(p.Storage) {
 		panic(fmt.Sprintf("gpu: %s: %s takes %d bindings, got %d", label, p.Label, len(p.Storage), len(bindings)))
@@ -56,8 +56,8 @@ func (b *Batch) Dispatch(label string, p *Program, groups [3]uint32, params any,
 	})
 }
 
-// Copy records a copy of dst.Bytes() bytes from src, which is at least as long.
-// It panics where both are of one buffer.
+// Copy records a copy of dst.Bytes() bytes from src, which must be at least as long. It
+// panics if both are views of one buffer.
 func (b *Batch) Copy(label string, dst, src View) {
 	if dst.Buffer == src.Buffer {
 		panic(fmt.Sprintf("gpu: %s: copy within buffer %q", label, dst.Buffer.Label))
@@ -65,7 +65,7 @@ func (b *Batch) Copy(label string, dst, src View) {
 	b.Commands = append(b.Commands, Command{Label: label, Dst: dst, Src: src, Cost: Cost{Bytes: 2 * dst.Bytes()}})
 }
 
-// Clear records that dst, of any multiple of 4 bytes, becomes zeros.
+// Clear records that dst becomes zeros. Its size is a multiple of 4 bytes.
 func (b *Batch) Clear(label string, dst View) {
 	b.Commands = append(b.Commands, Command{Label: label, Dst: dst, Cost: Cost{Bytes: dst.Bytes()}})
 }
@@ -79,7 +79,8 @@ func (b *Batch) Cost() Cost {
 	return sum
 }
 
-// String lists label, program, grid and buffers, a line a command.
+// String lists the label, program, grid and buffers of each command, one command a
+// line.
 func (b *Batch) String() string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "%s: %d commands\n", b.Label, len(b.Commands))
@@ -110,22 +111,21 @@ func (v View) String() string {
 	return fmt.Sprintf("%s[%d+%d]", v.Buffer.Label, v.Offset, v.Bytes())
 }
 
-// First is the leading field of every Params; the device fills it in, as
-// Program says.
+// First is the leading field of every Params. The device fills it in, as described at
+// Program.
 type First struct {
 	_ Incomparable
 	_ [4]uint32
 }
 
-// Incomparable is a field of structs that are large and that nobody compares.
-// Each function of the page's engine takes half a kilobyte in Go's tables, and
-// the compiler makes one for every struct that could be compared.
+// Incomparable disables == for a large struct that is never compared. The Go compiler
+// generates a comparison function for every comparable struct, and each function costs
+// the page's engine half a kilobyte in Go's tables.
 type Incomparable [0]func()
 
-// Params lays out a struct of uint32, int32, float32 and [4] of them as WGSL
-// does a uniform struct, little-endian, padded to a multiple of 16 bytes. It
-// panics on other types. A [4] lies where WGSL has it only if it starts at a
-// multiple of 16 bytes.
+// Params encodes a struct of uint32, int32, float32 and [4] of them like a WGSL uniform
+// struct: little-endian, padded to a multiple of 16 bytes. It panics on other types.
+// WGSL aligns a vec4 to 16 bytes, so each [4] must start at a multiple of 16.
 func Params(v any) []byte {
 	b := appendParams(nil, reflect.ValueOf(v))
 	for len(b)%16 != 0 {
@@ -134,8 +134,8 @@ func Params(v any) []byte {
 	return b
 }
 
-// appendParams is what binary.Append does for these types; that one with all it
-// can do besides is 60 KB of wasm.
+// appendParams replaces binary.Append for these types, because binary.Append adds 60 KB
+// of wasm.
 func appendParams(b []byte, v reflect.Value) []byte {
 	switch v.Kind() {
 	case reflect.Uint32:

@@ -13,7 +13,7 @@ import (
 	"tessera/gpu/gputest"
 )
 
-// programs are batches of n programs of different contents, each twice.
+// programs returns two batches with the same n programs, which differ in content.
 func programs(n int, y *gpu.Buffer) (all []*gpu.Batch) {
 	for range 2 {
 		b := &gpu.Batch{Label: "programs"}
@@ -26,7 +26,7 @@ func programs(n int, y *gpu.Buffer) (all []*gpu.Batch) {
 	return all
 }
 
-// Programs of several batches are compiled once each, and said as they are.
+// Programs of several batches are compiled once each, and progress is reported.
 func TestCompile(t *testing.T) {
 	dev := gputest.Open(t)
 	y := &gpu.Buffer{Label: "y", Size: 4}
@@ -50,7 +50,7 @@ func TestCompile(t *testing.T) {
 	require.Equal(t, []uint32{11}, words(t, dev, y))
 }
 
-// A program that is wrong is named among good ones, and the device works on.
+// An error names the wrong program among good ones, and the device stays usable.
 func TestCompileError(t *testing.T) {
 	dev := gputest.Open(t)
 	y := &gpu.Buffer{Label: "y", Size: 4}
@@ -61,7 +61,7 @@ func TestCompileError(t *testing.T) {
 	require.NoError(t, dev.Compile(context.Background(), programs(7, y), nil))
 }
 
-// Who cancels need not wait until all is compiled.
+// A cancelled Compile returns before all programs are compiled.
 func TestCompileIsCancelled(t *testing.T) {
 	dev := gputest.Open(t)
 	y := &gpu.Buffer{Label: "y", Size: 4}

@@ -19,18 +19,18 @@ const uniformSlot = 256
 // buffer are ordered with submissions, so every submission starts at slot 0.
 const uniformSlots = 1024
 
-// maxBindGroups is how many bind groups a device keeps: some drivers map memory for each,
-// of which Linux lets a process have 65,530 pieces.
+// maxBindGroups bounds the bind groups that a device keeps. Some drivers map memory for
+// each one, and Linux allows a process 65,530 mappings.
 const maxBindGroups = 1 << 14
 
-// Device runs batches. It owns everything it made; Close releases it.
+// Device runs batches. It owns everything that it created; Close releases it.
 type Device struct {
 	drv    driver.Device
 	info   Info
 	limits Limits
 
 	uniform   driver.Buffer
-	params    []byte // what the next submission writes to uniform
+	params    []byte // written to uniform by the next submission
 	buffers   map[*Buffer]*memory
 	pool      pool
 	programs  map[*Program]*pipeline
@@ -41,38 +41,37 @@ type Device struct {
 
 	pace   pacer
 	flight []sent // submitted, not yet known to be done
-	ended  uint64 // how many pieces are known to be done; the first is number 1
+	ended  uint64 // number of pieces known to be done; pieces count from 1
 	stats  Stats
 	lost   error
 	done   func(flops float64)
 	spare  func() error
 	fault  faultInjector
 
-	profiler *timer // of the profile that is taken; else nil
+	profiler *timer // of the active profile; else nil
 }
 
-// Stats count what a device has made and done since it was opened. Times are
-// known of what was waited for.
+// Stats count what a device has created and run since Open. Times cover only the work
+// that was waited for.
 type Stats struct {
 	Buffers, Pipelines, BindGroups int            // created
-	Kept, Missed                   int            // shaders and pipelines found in the cache folder, and not
+	Kept, Missed                   int            // shaders and pipelines found and not found in the cache folder
 	Submissions, Dispatches        int            // a cut dispatch counts each part
-	Bytes, PeakBytes               int64          // in buffers now; and at most, with freed memory that was kept
-	Longest                        time.Duration  // the longest submission measured,
-	LongestFirst                   time.Duration  // of those in which no pipeline ran for the first time; of the others
-	Warm                           time.Duration  // all of these others took,
-	WarmFLOPs                      float64        // and what they computed
+	Bytes, PeakBytes               int64          // in buffers now; and the peak, including freed memory in the pool
+	Longest                        time.Duration  // the longest measured submission without first runs of a pipeline
+	LongestFirst                   time.Duration  // the longest with one
+	Warm                           time.Duration  // total time of the submissions without first runs
+	WarmFLOPs                      float64        // their total FLOPs
 	Programs                       map[string]Use // by Program.Label
 }
 
-// Use is what one program's dispatches have taken.
+// Use is the device time of one program's dispatches.
 type Use struct {
-	// Estimate is no measurement: the time of each submission, which is
-	// measured, is divided among its dispatches in proportion to what was
-	// predicted of them. Device.Time measures them.
+	// Estimate divides the measured time of each submission among its dispatches, in
+	// proportion to their predicted times. Device.Time measures them.
 	Estimate   time.Duration
 	Dispatches int           // a cut dispatch counts each part
-	Compile    time.Duration // of the slowest of its pipelines, with others beside it; some drivers put it off to the first dispatch
+	Compile    time.Duration // of the slowest of its pipelines, while others compile; some drivers compile at the first dispatch
 }
 
 type pipeline struct {
@@ -83,12 +82,13 @@ type pipeline struct {
 	ran    bool // has been part of a submission
 }
 
-// Open opens the adapter that opt chooses, with all its limits, and with f16,
-// subgroups, their matrices and timestamps where it has them. F16 that is
-// unproven is tried first: Info of the device has it where it computes right,
-// else why not. Its errors are ErrNoLibrary,
-// ErrNoAdapter, or for an unknown Options.Backend none of both. Close the
-// device at the end.
+// Open opens the adapter that opt selects, with all its limits, and with f16,
+// subgroups, subgroup matrices and timestamps if it has them. Open first tests f16 on
+// adapters where it is unproven: if the results are right, Info has F16; otherwise
+// NoF16 says why not.
+//
+// Errors are ErrNoLibrary and ErrNoAdapter; an unknown Options.Backend gives another
+// error. Close the device at the end.
 func Open(opt Options) (*Device, error) {
 	drv, err := openDriver(opt)
 	if err != nil {
@@ -121,10 +121,10 @@ func Open(opt Options) (*Device, error) {
 // Info describes the adapter.
 func (d *Device) Info() Info { return d.info }
 
-// Limits are the adapter's, as in Info.
+// Limits returns the adapter's limits, as in Info.
 func (d *Device) Limits() Limits { return d.limits }
 
-// Stats counts what was made and done. The map is the caller's.
+// Stats returns the counts so far. The caller owns the map.
 func (d *Device) Stats() Stats {
 	s := d.stats
 	s.Programs = maps.Clone(s.Programs)
@@ -132,27 +132,28 @@ func (d *Device) Stats() Stats {
 	return s
 }
 
-// Kept are Stats.Kept and Missed, for whoever looks on from another goroutine.
+// Kept returns Stats.Kept and Stats.Missed. It may be called from another goroutine.
 func (d *Device) Kept() (found, missed int) { return d.drv.Kept() }
 
-// OnDone calls done with the FLOPs of each submission that is known to have
-// ended, by whoever waits for it; nil ends that.
+// OnDone sets a function that receives the FLOPs of each finished submission. The
+// goroutine that waits for the submission calls it. nil removes it.
 func (d *Device) OnDone(done func(flops float64)) { d.done = done }
 
-// WhileWaiting calls f in Submit when that would wait for the device, which then has
-// enough to do for a tenth of a second; nil ends that. An error of f ends
-// Submit. f may Read what is Ready, and submit or write nothing.
+// WhileWaiting sets a function that Submit calls before it would wait for the device,
+// which then has work for about a tenth of a second. nil removes it. If f returns an
+// error, Submit ends with it. f may Read a buffer that is Ready, but must not submit or
+// write.
 func (d *Device) WhileWaiting(f func() error) { d.spare = f }
 
-// ResetPeaks makes PeakBytes and the longest submissions begin again from now.
+// ResetPeaks restarts PeakBytes and the longest submissions from now.
 func (d *Device) ResetPeaks() {
 	d.stats.PeakBytes, d.stats.Longest, d.stats.LongestFirst = d.stats.Bytes, 0, 0
 }
 
-// Alloc gives buffers zeroed memory; one that has it already is left as it is.
-// Where kept memory does not do for all of them, what is left of it goes back
-// first. When one fails, with ErrTooLarge, ErrOutOfMemory or ErrDeviceLost,
-// those made by this call are freed again.
+// Alloc gives buffers zeroed memory; it skips buffers that already have memory. If the
+// pool cannot serve all of them, Alloc first releases the rest of the pool. If one
+// allocation fails, with ErrTooLarge, ErrOutOfMemory or ErrDeviceLost, Alloc frees the
+// buffers that this call allocated.
 func (d *Device) Alloc(bufs ...*Buffer) error {
 	if d.lost != nil {
 		return d.lost
@@ -196,16 +197,16 @@ func (d *Device) Alloc(bufs ...*Buffer) error {
 	return nil
 }
 
-// give makes m the memory of b.
+// give assigns the memory m to b.
 func (d *Device) give(b *Buffer, m *memory) {
 	d.buffers[b] = m
 	d.stats.Bytes += b.Size
 	d.stats.PeakBytes = max(d.stats.PeakBytes, d.stats.Bytes+d.pool.bytes)
 }
 
-// Free takes buffers' memory back, once the work that uses it is done: it may be
-// called right after Submit. One without memory is skipped. Small buffers' memory
-// is kept for the next of the same size.
+// Free releases the memory of buffers once the work that uses it is done, so it may be
+// called right after Submit. It skips buffers without memory. Small pieces of memory
+// stay in the pool for the next buffer of the same size.
 func (d *Device) Free(bufs ...*Buffer) {
 	for _, b := range bufs {
 		m := d.buffers[b]
@@ -220,8 +221,8 @@ func (d *Device) Free(bufs ...*Buffer) {
 	}
 }
 
-// Write puts data, a multiple of 4 bytes and at most the view's, at the view's
-// start, ordered with submissions. data is the caller's again when it returns.
+// Write copies data to the start of the view, in order with submissions. The length is
+// a multiple of 4 and at most the view's. The caller may reuse data when Write returns.
 func (d *Device) Write(v View, data []byte) error {
 	if d.lost != nil {
 		return d.lost
@@ -235,11 +236,12 @@ func (d *Device) Write(v View, data []byte) error {
 	return d.note(d.drv.Write(d.memory(v.Buffer).handle, v.Offset, data))
 }
 
-// Read waits for all submitted work and copies the view's first len(dst) bytes,
-// a multiple of 4. What the work did wrong comes back here, ErrDeviceLost too.
-// When ctx ends, its error does, and dst holds anything.
+// Read waits for all submitted work and copies the first len(dst) bytes of the view, a
+// multiple of 4. It returns errors of that work, including ErrDeviceLost. If ctx ends,
+// Read returns its error and the content of dst is undefined.
 //
-// Of a Readback buffer, from its start on, it waits for what was submitted up to
+// For a Readback buffer the view must start at offset 0, and Read waits only for work
+// up to the last copy to the buffer. After an error, do not read that buffer again.
 // the last copy to it; after an error it is not to be read again.
 func (d *Device) Read(ctx context.Context, dst []byte, v View) error {
 	m, until := d.memory(v.Buffer), d.sent()
@@ -263,8 +265,8 @@ func (d *Device) Read(ctx context.Context, dst []byte, v View) error {
 	return d.note(err)
 }
 
-// Ready is whether the copies to a Readback buffer are known to be done, so that
-// Read does not wait.
+// Ready reports whether the copies to a Readback buffer are known to be done, so that
+// Read will not wait.
 func (d *Device) Ready(b *Buffer) bool { return d.memory(b).copied <= d.ended }
 
 func (d *Device) memory(b *Buffer) *memory {
@@ -275,7 +277,7 @@ func (d *Device) memory(b *Buffer) *memory {
 	return m
 }
 
-// note remembers the loss of the device, after which every call returns it.
+// note remembers a lost device; every later call returns that error.
 func (d *Device) note(err error) error {
 	if errors.Is(err, ErrDeviceLost) {
 		d.lost = err
@@ -283,20 +285,20 @@ func (d *Device) note(err error) error {
 	return err
 }
 
-// Prepare compiles a batch's programs, so that Submit does not have to. An error
-// of the compiler names the program, and has line:column and the source around
-// it; ErrTooLarge is of a program beyond the limits.
+// Prepare compiles a batch's programs ahead of Submit. A compiler error names the
+// program and shows line:column with the source around it. ErrTooLarge means that a
+// program exceeds the limits.
 func (d *Device) Prepare(b *Batch) error {
 	return d.Compile(context.Background(), []*Batch{b}, nil)
 }
 
-// fewestCompiled is how many programs are compiled at once at least: a browser,
-// and a driver in a process of its own, has more processors than Go sees.
+// fewestCompiled is the minimum number of programs compiled at once. A browser, or a
+// driver in its own process, has more processors than Go sees.
 const fewestCompiled = 4
 
-// Compile is Prepare of several batches, with as many programs at once as there
-// are processors. told, or nil, is called as they are done: how many, of all
-// that there is no pipeline of yet.
+// Compile prepares several batches, with as many programs at once as there are
+// processors. It calls told, if not nil, after each program: done of all programs that
+// had no pipeline yet.
 func (d *Device) Compile(ctx context.Context, batches []*Batch, told func(done, all int)) error {
 	if d.lost != nil {
 		return d.lost
@@ -317,7 +319,7 @@ func (d *Device) Compile(ctx context.Context, batches []*Batch, told func(done, 
 			under = under[1:]
 		}
 		if err != nil {
-			for _, c := range under { // what was begun is let go
+			for _, c := range under { // release what was started
 				_ = d.compiled(ctx, c)
 			}
 			return err
@@ -332,15 +334,15 @@ func (d *Device) Compile(ctx context.Context, batches []*Batch, told func(done, 
 	return nil
 }
 
-// wanted is a program that there is no pipeline of.
+// wanted is a program without a pipeline.
 type wanted struct {
 	program     *Program
 	key         string
 	uniformSize int64
 }
 
-// missing are the batches' programs that are new, with their contents, and those
-// of them without a pipeline, each content once.
+// missing returns the keys of the batches' new programs, and one program for each
+// content that has no pipeline.
 func (d *Device) missing(batches []*Batch) (keys map[*Program]string, list []wanted) {
 	keys = map[*Program]string{}
 	seen := map[string]bool{}
@@ -361,14 +363,14 @@ func (d *Device) missing(batches []*Batch) (keys map[*Program]string, list []wan
 	return keys, list
 }
 
-// compiling is a program on its way to a pipeline.
+// compiling is a program whose pipeline is being compiled.
 type compiling struct {
 	wanted
 	start time.Time
 	end   driver.Compiling
 }
 
-// compile begins one.
+// compile starts to compile w.
 func (d *Device) compile(w wanted) compiling {
 	p := w.program
 	return compiling{w, time.Now(), d.drv.NewPipeline(driver.PipelineDescriptor{
@@ -376,7 +378,7 @@ func (d *Device) compile(w wanted) compiling {
 	})}
 }
 
-// compiled waits for one.
+// compiled waits for c.
 func (d *Device) compiled(ctx context.Context, c compiling) error {
 	p := c.program
 	handle, err := c.end(ctx)
@@ -395,12 +397,12 @@ func (d *Device) compiled(ctx context.Context, c compiling) error {
 	return nil
 }
 
-// contentKey tells programs apart by everything a pipeline is made of.
+// contentKey identifies a program by everything that determines its pipeline.
 func contentKey(p *Program) string {
-	return fmt.Sprintf("%v\x00%v\x00%s", p.Constants, p.Storage, p.Source) // a map prints by its keys' order
+	return fmt.Sprintf("%v\x00%v\x00%s", p.Constants, p.Storage, p.Source) // fmt prints a map in key order
 }
 
-// bindGroup finds or makes the bind group of a command.
+// bindGroup finds or creates the bind group of a command.
 func (d *Device) bindGroup(c *Command, l *pipeline) (driver.BindGroup, error) {
 	d.key = binary.LittleEndian.AppendUint64(d.key[:0], l.id)
 	for _, v := range c.Bindings {
@@ -433,7 +435,7 @@ func (d *Device) bindGroup(c *Command, l *pipeline) (driver.BindGroup, error) {
 	return g, nil
 }
 
-// dropGroups releases all bind groups. Pieces on their way keep theirs.
+// dropGroups releases all bind groups. Submitted pieces keep theirs.
 func (d *Device) dropGroups() {
 	for _, g := range d.groups {
 		g.Release()
@@ -449,8 +451,8 @@ func (d *Device) dropGroups() {
 	}
 }
 
-// Close waits for the device, then releases everything it made. Of the device
-// nothing may be called afterwards.
+// Close waits for the device, then releases everything that it created. The device must
+// not be used afterwards.
 func (d *Device) Close() error {
 	if d.lost == nil {
 		_ = d.Wait(context.Background())

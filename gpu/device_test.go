@@ -47,8 +47,8 @@ func words(t *testing.T, dev *gpu.Device, b *gpu.Buffer) []uint32 {
 	return v
 }
 
-// A dispatch that is far too long for one submission, and wider than the grid
-// a device takes, runs every group exactly once.
+// A dispatch that is far too long for one submission, and wider than the device's grid,
+// runs every group exactly once.
 func TestLongDispatchIsCut(t *testing.T) {
 	dev := gputest.Open(t)
 	width := uint32(70000)
@@ -67,13 +67,13 @@ func TestLongDispatchIsCut(t *testing.T) {
 	t.Logf("%d submissions, longest %v", s.Submissions, s.Longest)
 }
 
-// A batch submitted again makes no pipeline, bind group or buffer.
+// A batch submitted again creates no pipeline, bind group or buffer.
 func TestReplayMakesNothing(t *testing.T) {
 	dev := gputest.Open(t)
 	x, y := &gpu.Buffer{Label: "x", Size: 4096}, &gpu.Buffer{Label: "y", Size: 4096}
 	require.NoError(t, dev.Alloc(x, y))
 	b := &gpu.Batch{Label: "replay"}
-	for range 3 { // three Program values of one content
+	for range 3 { // three Program values of equal content
 		b.Dispatch("x", counter(count), [3]uint32{8, 1, 1}, countParams{}, gpu.Cost{}, x.All())
 		b.Dispatch("y", counter(count), [3]uint32{8, 1, 1}, countParams{}, gpu.Cost{}, y.All())
 		b.Copy("copy", gpu.View{Buffer: y, Offset: 256, Size: 256}, gpu.View{Buffer: x, Size: 256})
@@ -96,8 +96,8 @@ func TestReplayMakesNothing(t *testing.T) {
 	require.EqualValues(t, 3, words(t, dev, x)[0], "runs counted in new memory")
 }
 
-// More bind groups than a process may have maps of memory, which lavapipe makes one
-// for each.
+// A device survives more bind groups than a process may have memory mappings; lavapipe
+// makes a mapping for each.
 func TestManyBindGroups(t *testing.T) {
 	dev := gputest.Open(t)
 	const n, apart = 70000, 256
@@ -120,7 +120,7 @@ func TestManyBindGroups(t *testing.T) {
 	require.Equal(t, n, dev.Stats().BindGroups)
 }
 
-// made is the numbers of pipelines, bind groups and buffers.
+// made returns the numbers of pipelines, bind groups and buffers.
 func made(s gpu.Stats) [3]int { return [3]int{s.Pipelines, s.BindGroups, s.Buffers} }
 
 func TestCancelStopsSoon(t *testing.T) {
@@ -134,14 +134,14 @@ func TestCancelStopsSoon(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
 	defer cancel()
 	require.ErrorIs(t, dev.Submit(ctx, b), context.DeadlineExceeded)
-	// The device still works, and nothing is on its way any more.
+	// The device still works, and no work is pending.
 	before := words(t, dev, y)[0]
 	require.Equal(t, before, words(t, dev, y)[0], "runs counted, and again")
 	require.Less(t, before, uint32(10000))
 }
 
-// Submissions that end at their context leave nothing for the next: a uniform
-// buffer has room for 1024 dispatches.
+// Cancelled submissions leave no slots in use: a uniform buffer has room for 1024
+// dispatches.
 func TestCancelledLeavesNothing(t *testing.T) {
 	dev := gputest.Open(t)
 	y := &gpu.Buffer{Label: "y", Size: 64}
@@ -150,7 +150,7 @@ func TestCancelledLeavesNothing(t *testing.T) {
 	for range 100 {
 		b.Dispatch("count", counter(count), [3]uint32{1, 1, 1}, countParams{}, gpu.Cost{}, y.All())
 	}
-	require.NoError(t, dev.Submit(context.Background(), b)) // the first run of a pipeline is a piece of its own
+	require.NoError(t, dev.Submit(context.Background(), b)) // the first run of a pipeline is a separate piece
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	for range 12 {
@@ -188,7 +188,7 @@ func TestErrorsNameWhatAndHowMuch(t *testing.T) {
 	require.NoError(t, dev.Submit(context.Background(), &gpu.Batch{Label: "empty"}), "after an error")
 }
 
-// Memory beyond what the pool keeps goes back, and comes new and zeroed.
+// Memory beyond the pool's limit is released; new memory is zeroed.
 func TestLargeBuffersAreNotKept(t *testing.T) {
 	dev := gputest.Open(t)
 	y := &gpu.Buffer{Label: "y", Size: 17 << 20}
@@ -203,7 +203,7 @@ func TestLargeBuffersAreNotKept(t *testing.T) {
 	}
 }
 
-// Kept memory does not add to what a job that can't use it needs.
+// Pooled memory does not add to the peak of a job that cannot use it.
 func TestKeptMemoryGivesWay(t *testing.T) {
 	dev := gputest.Open(t)
 	a, b := &gpu.Buffer{Label: "a", Size: 8 << 20}, &gpu.Buffer{Label: "b", Size: 4 << 20}
@@ -217,7 +217,7 @@ func TestKeptMemoryGivesWay(t *testing.T) {
 	require.Equal(t, 3, dev.Stats().Buffers)
 }
 
-// A clear zeroes its range, in order with the copies around it, and no more.
+// A clear zeroes exactly its range, in order with the copies around it.
 func TestClear(t *testing.T) {
 	dev := gputest.Open(t)
 	x, y := &gpu.Buffer{Label: "x", Size: 32}, &gpu.Buffer{Label: "y", Size: 32}

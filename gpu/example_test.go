@@ -9,8 +9,8 @@ import (
 	"tessera/gpu"
 )
 
-// multiply is a shader as a Device wants it: Params begins with first, so that
-// a dispatch can be cut.
+// multiply is a shader for a Device: Params begins with first, so that the device can
+// cut a dispatch.
 const multiply = `
 struct Params { first: vec4<u32>, factor: u32, }
 @group(0) @binding(0) var<uniform> params: Params;
@@ -27,7 +27,7 @@ type multiplyParams struct {
 	Factor uint32
 }
 
-// multiplied is numbers times a factor.
+// multiplied returns numbers times a factor.
 func multiplied(ctx context.Context, numbers []uint32, factor uint32) ([]uint32, error) {
 	size := int64(4 * len(numbers))
 	x, y := &gpu.Buffer{Label: "x", Size: size}, &gpu.Buffer{Label: "y", Size: size}
@@ -39,7 +39,7 @@ func multiplied(ctx context.Context, numbers []uint32, factor uint32) ([]uint32,
 
 	dev, err := gpu.Open(gpu.Options{Adapter: -1})
 	if errors.Is(err, gpu.ErrNoLibrary) || errors.Is(err, gpu.ErrNoAdapter) {
-		return onProcessor(numbers, factor), nil // what to do without a device is up to the caller
+		return onProcessor(numbers, factor), nil // without a device, the caller decides what to do
 	}
 	if err != nil {
 		return nil, err
@@ -72,7 +72,7 @@ func onProcessor(numbers []uint32, factor uint32) []uint32 {
 	return result
 }
 
-// A batch is recorded, printed and run.
+// Record a batch, print it and run it.
 func Example() {
 	result, err := multiplied(context.Background(), []uint32{1, 2, 3, 5, 7}, 6)
 	fmt.Println(result, err)

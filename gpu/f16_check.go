@@ -13,9 +13,8 @@ import (
 	"tessera/gpu/internal/diskcache"
 )
 
-// f16Source does what kernels do with halves: it loads and stores them,
-// keeps them in workgroup memory, multiplies and adds them, and turns them into
-// f32 and back.
+// f16Source uses halves like the kernels do: it loads and stores them, keeps them in
+// workgroup memory, multiplies and adds them, and converts to f32 and back.
 const f16Source = `
 enable f16;
 struct Params { first: vec4<u32>, }
@@ -33,15 +32,15 @@ fn main(@builtin(local_invocation_index) i: u32) {
     y[2u * i + 1u] = vec4<f16>(vec4<f32>(a) * vec4<f32>(b) + 0.25);
 }`
 
-// maxF16Cache bounds the bytes of the stored verdicts of all adapters.
+// maxF16Cache bounds the bytes of the stored verdicts of all adapters together.
 const maxF16Cache = 1 << 16
 
-// right is the verdict on an adapter that computes right in f16.
+// right is the verdict on an adapter whose f16 results are right.
 const right = "right"
 
-// checkF16 computes in f16 on an adapter whose WebGPU hides that feature unless asked. If
-// a result is wrong, the device has neither f16 nor its matrices. It is done once per
-// adapter, driver and library.
+// checkF16 tests f16 on an adapter whose WebGPU hides that feature by default. If a
+// result is wrong, it removes f16 and the matrices of halves from the device. The
+// verdict is stored for each adapter, driver and library.
 func (d *Device) checkF16(source string, folder *diskcache.Cache) error {
 	if !d.info.UnprovenF16 || SkipVerification() {
 		return nil
@@ -61,7 +60,7 @@ func (d *Device) checkF16(source string, folder *diskcache.Cache) error {
 	return nil
 }
 
-// tryF16 says "right", or what is wrong.
+// tryF16 returns right, or a description of what is wrong.
 func (d *Device) tryF16(source string) (string, error) {
 	const n = 256
 	x, y := &Buffer{Label: "halves", Size: 2 * n}, &Buffer{Label: "computed halves", Size: 4 * n}
@@ -93,11 +92,11 @@ func (d *Device) tryF16(source string) (string, error) {
 	return compareF16(raw), nil
 }
 
-// f16Input is exact in a half.
+// f16Input returns a number that a half represents exactly.
 func f16Input(i int) float32 { return float32(i*37%129-64) / 16 }
 
-// compareF16 compares what was computed with what is right, within two units
-// in the last place of the larger operand.
+// compareF16 compares computed results with the expected ones. It allows two units in
+// the last place of the larger operand.
 func compareF16(raw []byte) string {
 	for j := range len(raw) / 2 {
 		i := j/8*4 + j%4

@@ -15,7 +15,7 @@ import (
 	"tessera/tests/testenv"
 )
 
-// halves opens a device with f16 and a cache folder of its own.
+// halves opens a device with f16 and a separate cache folder.
 func halves(t *testing.T) *Device {
 	t.Helper()
 	testenv.Device(t)
@@ -35,7 +35,7 @@ func halves(t *testing.T) *Device {
 	return d
 }
 
-// Halves that compute right are kept, and tried no second time.
+// Halves that compute right stay enabled, and are tested only once.
 func TestRightHalves(t *testing.T) {
 	d := halves(t)
 	require.NoError(t, d.checkF16(f16Source, diskcache.Open("f16", maxF16Cache)))
@@ -48,9 +48,9 @@ func TestRightHalves(t *testing.T) {
 	require.Equal(t, made, d.Stats().Submissions, "tried a second time")
 }
 
-// Halves that are wrong, as on a card that multiplies badly or does nothing, or
-// that the compiler does not take, are not used, nor are their matrices, the
-// next time without a trial.
+// Wrong halves are disabled with their matrices, and the second time without a test.
+// They are wrong if a card multiplies badly or writes nothing, or if the compiler
+// rejects the shader.
 func TestWrongHalves(t *testing.T) {
 	for name, c := range map[string]struct{ old, new, want string }{
 		"wrong product":  {"a * b + b", "a * b + b * 1.01h", "wrong: "},
@@ -74,8 +74,7 @@ func TestWrongHalves(t *testing.T) {
 	}
 }
 
-// Adapters whose WebGPU has no doubts are not tried, nor those that are taken
-// at their word.
+// Adapters with proven halves are not tested, nor are adapters under SkipVerification.
 func TestHalvesWithoutDoubt(t *testing.T) {
 	d := halves(t)
 	t.Setenv("TESSERA_UNTRIED", "1")

@@ -1,16 +1,28 @@
-// Package gpu runs compute programs on a WebGPU device: through Dawn natively,
-// through navigator.gpu in a browser. It knows buffers and programs, not
-// tensors. Start at Open, Batch and Device.Submit.
+// Package gpu runs compute programs on a WebGPU device: through Dawn natively, through
+// navigator.gpu in a browser. It handles buffers and programs; tensors belong to
+// packages wgsl and engine.
 //
-// Buffers, programs and batches are plain data that need no device, so a batch
-// can be recorded, printed, counted and kept; the device makes pipelines and
-// bind groups of them once and reuses them whenever the batch is submitted
-// again.
+// To run a program, declare its buffers, record it in a Batch, open a device, and
+// submit:
 //
-// Sizes and offsets are bytes. What a caller's own code does wrong (a size that
-// is no multiple of 4, a buffer that was not allocated, a range outside of a
-// view) panics with the values; what the machine or a shader refuses is an
-// error.
+//	b := &gpu.Batch{Label: "example"}
+//	b.Dispatch("double", program, groups, params, cost, x.All(), y.All())
+//	dev, err := gpu.Open(gpu.Options{Adapter: -1})
+//	…
+//	err = dev.Alloc(x, y)
+//	err = dev.Write(x.All(), input)
+//	err = dev.Submit(ctx, b)
+//	err = dev.Read(ctx, output, y.All())
+//
+// The package example is complete.
+//
+// Buffers, programs and batches are plain data and need no device: a batch can be
+// recorded, printed and counted without one. The device creates pipelines and bind
+// groups at the first submission and reuses them whenever the batch is submitted again.
+//
+// Sizes and offsets are bytes. Mistakes of the caller panic with the values: a size
+// that is not a multiple of 4, a buffer without memory, a range outside of a view.
+// Errors are what the machine or a shader's compiler refuses.
 //
 // A Device is not safe for concurrent use: one goroutine drives it.
 package gpu
@@ -19,38 +31,38 @@ import (
 	"tessera/gpu/internal/driver"
 )
 
-// Errors a caller may branch on by errors.Is; they come wrapped with the label
-// and the numbers.
+// Errors that a caller may test with errors.Is. They come wrapped with the label and
+// the numbers.
 var (
-	// ErrNoLibrary: no Dawn library was found, or none that speaks a known API;
-	// in a browser, there is no navigator.gpu. Of Open and Adapters.
+	// ErrNoLibrary: no Dawn library with a known API was found; in a browser,
+	// navigator.gpu is missing. Returned by Open and Adapters.
 	ErrNoLibrary = driver.ErrNoLibrary
-	// ErrNoAdapter: there is no GPU, no driver for it, or not the one asked for.
-	// Of Open and Adapters.
+	// ErrNoAdapter: the GPU, its driver or the requested adapter is missing. Returned
+	// by Open and Adapters.
 	ErrNoAdapter = driver.ErrNoAdapter
-	// ErrDeviceLost: the driver gave up on the device. Every call on it returns
-	// that from then on, and its memory is gone. Open a new one.
+	// ErrDeviceLost: the driver gave up on the device and its memory is gone. Every
+	// later call returns this error. Open a new device.
 	ErrDeviceLost = driver.ErrDeviceLost
-	// ErrTooLarge: a buffer, a binding, the bindings' number or a workgroup is
-	// beyond the device's Limits. The device works on.
+	// ErrTooLarge: a buffer, a binding, the number of bindings or a workgroup exceeds
+	// the device's Limits. The device stays usable.
 	ErrTooLarge = driver.ErrTooLarge
-	// ErrOutOfMemory: the device has no room; less may still fit. The device
-	// works on.
+	// ErrOutOfMemory: the device is out of memory; a smaller allocation may fit. The
+	// device stays usable.
 	ErrOutOfMemory = driver.ErrOutOfMemory
 )
 
 type (
-	// Limits of a device: the adapter's own, which are DefaultLimits or better.
+	// Limits of a device: the adapter's own, at least DefaultLimits.
 	Limits = driver.Limits
 	// Info describes an adapter, with its limits.
 	Info = driver.Info
-	// Matrix is one kind of subgroup matrices that an adapter has.
+	// Matrix is one kind of subgroup matrix that an adapter supports.
 	Matrix = driver.Matrix
-	// Options choose an adapter. The zero value takes the first one; with
-	// Adapter -1 it is the best.
+	// Options select an adapter. The zero value selects the first one; Adapter -1
+	// selects the best.
 	Options = driver.Options
-	// Access is Read or ReadWrite: how a program declares a storage binding. A
-	// dispatch may not read and write parts of one buffer by two bindings.
+	// Access is Read or ReadWrite: how a program declares a storage binding. A dispatch
+	// must not read and write parts of one buffer through two bindings.
 	Access = driver.Access
 )
 
@@ -59,7 +71,7 @@ const (
 	ReadWrite = driver.ReadWrite // var<storage, read_write>
 )
 
-// DefaultLimits are WebGPU's own, which every adapter meets.
+// DefaultLimits are WebGPU's default limits, which every adapter meets.
 var DefaultLimits = Limits{
 	MaxBuffer:          256 << 20,
 	MaxBinding:         128 << 20,
@@ -72,14 +84,14 @@ var DefaultLimits = Limits{
 	UniformAlignment:   256,
 }
 
-// Buffer declares a range of device memory. Identity is the pointer. Memory
-// comes with Device.Alloc, until when Size may still change.
+// Buffer declares a range of device memory. Its pointer is its identity. Device.Alloc
+// gives it memory; Size may change until then.
 type Buffer struct {
 	Label string // for errors and Batch.String
 	Size  int64  // bytes, a positive multiple of 4, at most Limits.MaxBuffer
 
-	// Readback is for one that commands copy to, and do nothing else with: Read
-	// then waits for no more than those copies.
+	// Readback declares a buffer that commands only copy to. Read then waits only for
+	// those copies.
 	Readback bool
 }
 
@@ -95,7 +107,7 @@ type View struct {
 // All views the whole buffer.
 func (b *Buffer) All() View { return View{Buffer: b} }
 
-// Bytes is the view's length, with a Size of 0 resolved.
+// Bytes returns the view's length and resolves a Size of 0.
 func (v View) Bytes() int64 {
 	if v.Size == 0 {
 		return v.Buffer.Size - v.Offset
@@ -103,16 +115,16 @@ func (v View) Bytes() int64 {
 	return v.Size
 }
 
-// Program is a compute shader and the interface it declares: entry point main,
-// uniform Params at binding 0, storage binding i at i+1. Identity is the
-// pointer for a batch, the content for the device's pipeline cache.
+// Program is a compute shader and its interface: entry point main, uniform Params at
+// binding 0, storage binding i at i+1. A batch identifies it by its pointer, the
+// device's pipeline cache by its content.
 //
-// Params begins with `first: vec4<u32>`, which belongs to the device: xyz is
-// added to workgroup_id, w is the number of workgroups along x of the whole
-// dispatch. That is what lets a device cut one dispatch into many.
+// Params begins with `first: vec4<u32>`, which the device fills in: add xyz to
+// workgroup_id; w is the number of workgroups along x of the whole dispatch. With it a
+// device can cut one dispatch into many.
 type Program struct {
-	Label     string             // for errors, Batch.String and Stats.Programs; two may share one
-	Source    string             // complete WGSL; its results may not depend on the order of workgroups
-	Constants map[string]float64 // values for its overrides; those not here keep their default
+	Label     string             // for errors, Batch.String and Stats.Programs; two programs may share one
+	Source    string             // complete WGSL; results must not depend on the order of workgroups
+	Constants map[string]float64 // values for its overrides; missing ones keep their defaults
 	Storage   []Access           // by binding number, from 1; at most Limits.MaxStorageBuffers
 }

@@ -16,7 +16,7 @@ import (
 	"tessera/gpu/gputest"
 )
 
-// product is one subgroup's product of matrices of halves, with sums in f32.
+// product multiplies matrices of halves in one subgroup, with sums in f32.
 const product = `
 enable f16;
 enable subgroups;
@@ -35,8 +35,8 @@ fn main() {
     subgroupMatrixStore(&c, 0u, sum, false, Nu);
 }`
 
-// TestMatrices computes a product in each size of halves with sums in f32 that
-// the adapter has; whole numbers, so that it is exact.
+// TestMatrices computes a product in each size of halves with f32 sums that the adapter
+// has. The inputs are whole numbers, so the result is exact.
 func TestMatrices(t *testing.T) {
 	dev := gputest.Open(t)
 	info := dev.Info()

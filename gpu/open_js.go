@@ -9,10 +9,9 @@ import (
 
 func openDriver(opt Options) (driver.Device, error) { return browser.Open(opt) }
 
-// check has nothing to do: browsers offer no f16 that they have doubts about.
+// check does nothing: browsers offer f16 only where they trust it.
 func (*Device) check(Options) error { return nil }
 
-// Adapters describes the adapters of this machine that Open can choose from,
-// in the order of Info.Index, at least one; opt.Adapter is not looked at. Its
-// errors are Open's.
+// Adapters lists the adapters of this machine that Open can select from, in the order
+// of Info.Index, at least one. It ignores opt.Adapter. Its errors are those of Open.
 func Adapters(opt Options) ([]Info, error) { return browser.Adapters(opt) }

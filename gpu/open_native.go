@@ -10,7 +10,7 @@ import (
 
 func openDriver(opt Options) (driver.Device, error) { return dawn.Open(opt) }
 
-// check tries what the adapter is not trusted with.
+// check tests the features of the adapter that are not trusted.
 func (d *Device) check(opt Options) error {
 	var folder *diskcache.Cache
 	if !opt.NoCache {
@@ -19,7 +19,6 @@ func (d *Device) check(opt Options) error {
 	return d.checkF16(f16Source, folder)
 }
 
-// Adapters describes the adapters of this machine that Open can choose from,
-// in the order of Info.Index, at least one; opt.Adapter is not looked at. Its
-// errors are Open's.
+// Adapters lists the adapters of this machine that Open can select from, in the order
+// of Info.Index, at least one. It ignores opt.Adapter. Its errors are those of Open.
 func Adapters(opt Options) ([]Info, error) { return dawn.Adapters(opt) }

@@ -9,27 +9,26 @@ const (
 	pieceTarget = 60 * time.Millisecond
 	inFlight    = 2 // submissions queued before waiting for the oldest
 
-	maxInFlight = 8 // of short ones, which together are no longer than those
+	maxInFlight = 8 // queued short submissions, whose sum is no longer than inFlight long ones
 
-	// The speed of a shape that is new is guessed, and fills unsure times as much
-	// of a piece; nobody waits until it was measured: what is behind keeps the
-	// device busy meanwhile. The guess is firstRate, a tenth of what the slowest
-	// adapter seen does (SwiftShader's convolutions, 1 GFLOP/s); once pieces took
-	// long enough to be measured, no more than spread times as slow as the
-	// fastest, and where others of the pipeline have run, no more than kin times
-	// as slow as the slowest of these.
+	// The speed of a new shape is a guess, and its dispatch fills a piece to 1/unsure
+	// of the target. Nobody waits for the measurement: pieces behind it keep the device
+	// busy. The guess is firstRate, a tenth of the slowest adapter seen (SwiftShader's
+	// convolutions, 1 GFLOP/s). Once pieces have run long enough to be measured, the
+	// guess is at most spread times as slow as the fastest of them. If the pipeline has
+	// run other shapes, the guess is at most kin times as slow as the slowest of these.
 	unsure    = 3
 	firstRate = 1e-8
 	spread    = 32
 	kin       = 4
 	measured  = time.Millisecond / 4
-	maxSlower = 4.0       // a measurement moves a rate up by at most this,
-	maxFaster = 1.0 / 8.0 // or down,
-	fastest   = 1e-4      // a guess by this
+	maxSlower = 4.0       // one measurement raises a rate by at most this factor,
+	maxFaster = 1.0 / 8.0 // lowers it by at most this one,
+	fastest   = 1e-4      // or, if the rate was a guess, by this one
 )
 
-// shape is what a dispatch's speed depends on beside its pipeline: layers that
-// share a pipeline differ by ten times in seconds per FLOP on some adapters.
+// shape is what a dispatch's speed depends on besides its pipeline. On some adapters,
+// layers that share a pipeline differ tenfold in seconds per FLOP.
 type shape struct {
 	groups [3]uint32
 	work   float64
@@ -37,12 +36,13 @@ type shape struct {
 
 // rate is the speed of one pipeline on one shape.
 type rate struct {
-	unit  float64 // seconds for one unit of work
-	known bool    // measured; else guessed
+	unit  float64 // seconds per unit of work
+	known bool    // measured, not guessed
 }
 
-// rate finds the speed of a shape. One that is new is taken to be slower than all
-// of the pipeline's, but no slower than the guess unless they are.
+// rate returns the rate of a shape. A new shape starts at the guess, limited to kin
+// times the slowest known shape of this pipeline; if that shape is slower than the
+// guess, it starts there.
 func (l *pipeline) rate(s shape, guess float64) *rate {
 	if r := l.rates[s]; r != nil {
 		return r
@@ -62,11 +62,11 @@ func (l *pipeline) rate(s shape, guess float64) *rate {
 	return r
 }
 
-// piece is one submission on its way.
+// piece is one submission.
 type piece struct {
 	parts  []part
 	expect float64 // seconds
-	filled float64 // of pieceTarget
+	filled float64 // share of pieceTarget
 	flops  float64
 	first  bool // a pipeline runs for the first time; some drivers compile it then
 }
@@ -75,25 +75,25 @@ type piece struct {
 type part struct {
 	pipeline *pipeline
 	rate     *rate
-	unit     float64 // of the rate when it was cut
-	seconds  float64 // predicted by that
+	unit     float64 // the rate's unit when it was cut
+	seconds  float64 // predicted with that unit
 }
 
 // pacer remembers the pieces that were waited for.
 type pacer struct {
-	done time.Time // when the last was known to be done
+	done time.Time // when the last one was known to be done
 	sums
-	fastest float64 // seconds a unit, of several that took long enough to be measured; 0: none
+	fastest float64 // lowest seconds per unit over enough pieces to be measured; 0: unknown
 }
 
-// sums are of all pieces, a piece's share shrinking with each that follows.
+// sums are decaying sums over all pieces: the older a piece, the smaller its share.
 type sums struct {
 	took, expect float64 // seconds
 	work         float64
 }
 
-// guess is the seconds a unit of a pipeline that has not run, no fewer than are
-// likely.
+// guess returns the likely upper bound of the seconds per unit of a pipeline that has
+// not run.
 func (p *pacer) guess() float64 {
 	if unit := spread * p.fastest; unit > 0 && unit < firstRate {
 		return unit
@@ -101,25 +101,25 @@ func (p *pacer) guess() float64 {
 	return firstRate
 }
 
-// idle says that nothing is on its way: what comes next owes nothing to what
-// was seen late before.
+// idle resets the sums when no work is pending: late observations of earlier pieces no
+// longer matter.
 func (p *pacer) idle() { p.sums = sums{} }
 
-// fading is what is left of a piece's share after the next one.
+// fading is the factor by which a piece's share shrinks with each next piece.
 const fading = 0.8
 
-// atOnce is how long it takes at most to see that a piece was done before
-// anybody waited for it, so that it is not known when.
+// atOnce is the longest wait that counts as immediate. A piece that returns within it
+// was done before anybody waited, so its end time is unknown.
 const atOnce = time.Millisecond
 
-// learn moves the rates of the parts of a piece towards what was measured, each
-// by its share. They were cut by what was known then: what others on their way
-// have told meanwhile is not told again. When this thread was late to see the end
-// of one, the next seem quicker than they were: rates fall by no more than what
-// the last few took together.
+// learn moves the rates of a piece's parts towards the measurement, each by its share
+// of the piece. It corrects the rates with which the piece was cut: the rates now may
+// already include what other pieces have measured since. If this thread saw the end of
+// a piece late, the next pieces seem faster than they were. Rates therefore fall no
+// further than the last few pieces together justify.
 //
-// What was late to be seen is an upper bound, which raises no rate. A pipeline's
-// first piece says nothing of others: it may have been compiled in it.
+// A late observation is an upper bound and raises no rate. The first piece of a
+// pipeline tells nothing about others, because it may include compilation.
 func (d *Device) learn(p *piece, took float64, late bool) {
 	if p.expect <= 0 {
 		return
@@ -168,9 +168,8 @@ func (d *Device) learn(p *piece, took float64, late bool) {
 	}
 }
 
-// account adds a piece's time to that of its programs: where it was late to be
-// seen, what was predicted of it at most, since others may have been compiled
-// meanwhile.
+// account adds a piece's time to its programs. If its end was seen late, the time
+// counts at most as predicted, because others may have been compiled meanwhile.
 func (d *Device) account(p *piece, took time.Duration, late bool) {
 	switch {
 	case late:

@@ -15,9 +15,9 @@ import (
 	"tessera/gpu/internal/driver"
 )
 
-// run sends a piece of one part at a time; true is what a unit takes. late is
-// the time by which the end of every 7th piece is seen too late, and by which
-// the next seems shorter. It returns the most that a piece then took.
+// pieces sends n pieces of one part, one at a time, and returns the longest time that a
+// piece took. actual returns the true seconds per unit. The end of every 7th piece is
+// seen late by the given time, and the next piece seems that much shorter.
 func pieces(n int, speed *rate, actual func(i int) float64, late float64) float64 {
 	d, most := &Device{}, 0.0
 	for i := range n {
@@ -45,7 +45,7 @@ func TestRatesFollowMeasurements(t *testing.T) {
 	}
 }
 
-// A thread that is late to look must not make pieces long.
+// A thread that looks late must not make pieces long.
 func TestRatesWithLateMeasurements(t *testing.T) {
 	for _, late := range []float64{0.02, 0.5, 5} {
 		t.Run(fmt.Sprint(late), func(t *testing.T) {
@@ -56,7 +56,7 @@ func TestRatesWithLateMeasurements(t *testing.T) {
 	}
 }
 
-// A piece that was done before anybody looked says only what it took at most.
+// A piece that was done before anybody looked gives only an upper bound.
 func TestRatesWithUpperBounds(t *testing.T) {
 	d, speed := &Device{}, rate{unit: 1e-9, known: true}
 	p := piece{parts: []part{{rate: &speed, unit: 1e-9, seconds: 0.06}}, expect: 0.06}
@@ -67,7 +67,7 @@ func TestRatesWithUpperBounds(t *testing.T) {
 	require.InEpsilon(t, 0.5e-9, speed.unit, 1e-6, "after a piece of half the time at most")
 }
 
-// One shape's speed says little of another's.
+// One shape's speed says little about another's.
 func TestRatesOfShapes(t *testing.T) {
 	l := &pipeline{rates: map[shape]*rate{}}
 	quick := l.rate(shape{work: 1}, firstRate)
@@ -83,20 +83,20 @@ func TestRatesOfShapes(t *testing.T) {
 	require.Equal(t, rate{1e-12, true}, *quick, "the first shape")
 }
 
-// card is a device that computes nothing: a dispatch takes as long as its params
+// card is a device that computes nothing: each dispatch takes the time that its params
 // say. Its clock is synctest's.
 type card struct {
 	driver.Device
 	params []byte
 	began  time.Time
-	free   time.Time     // when it is done with all it has
+	free   time.Time     // when all its work is done
 	idle   time.Duration // between two submissions
 	took   []time.Duration
-	slow   func(at time.Duration) float64 // how many times as long all takes
+	slow   func(at time.Duration) float64 // factor by which all work is slower at that time
 }
 
-// What a card costs beside its work: this machine's part of a submission, the
-// card's between two, and how late this machine is told of an end.
+// What a card costs besides its work: this machine's part of a submission, the card's
+// gap between two, and the delay until this machine learns of an end.
 const (
 	toSend  = 30 * time.Microsecond
 	between = 10 * time.Microsecond
@@ -139,15 +139,14 @@ func (c *card) Wait(_ context.Context, f driver.Fence) error {
 	return nil
 }
 
-// layer is a dispatch that takes so long on a card, as what one of its pipelines
-// does.
+// layer is a dispatch of the given time on a card, run by one of its pipelines.
 type layer struct {
 	pipeline int
 	seconds  float64
-	unit     float64 // seconds for a unit of its work
+	unit     float64 // seconds per unit of its work
 }
 
-// on is a device of such a card and a batch of such layers.
+// on returns a device on this card and a batch of these layers.
 func (c *card) on(layers []layer) (*Device, *Batch) {
 	d := &Device{
 		drv: c, limits: Limits{MaxGroups: 65535}, params: make([]byte, 0, uniformSlot*uniformSlots),
@@ -171,7 +170,7 @@ func (c *card) on(layers []layer) (*Device, *Batch) {
 	return d, b
 }
 
-// run submits a batch and says how long all of it took, in how many pieces.
+// run submits a batch and returns its total time and number of pieces.
 func (c *card) run(t *testing.T, d *Device, b *Batch) (time.Duration, int) {
 	t.Helper()
 	c.began, c.free = time.Now(), time.Now()
@@ -181,9 +180,8 @@ func (c *card) run(t *testing.T, d *Device, b *Batch) (time.Duration, int) {
 	return time.Since(c.began), len(c.took) - pieces
 }
 
-// network is a decode's 110 layers on 27 pipelines, of which the slowest does so
-// many times less in a second than the quickest, and of the layers of one as many
-// times less as kin says.
+// network returns a decode's 110 layers on 27 pipelines. The slowest pipeline is apart
+// times as slow as the fastest; layers of one pipeline differ by the factor kin.
 func network(all time.Duration, unit, apart, kin float64) []layer {
 	const layers, pipelines = 110, 27
 	list := make([]layer, layers)
@@ -198,13 +196,13 @@ func network(all time.Duration, unit, apart, kin float64) []layer {
 	return list
 }
 
-// On the first run of a job hardly any time goes into finding how much a piece
-// may hold, however quick the card and short the job: all that the card does not
-// work is counted. On slow ones no piece is long meanwhile.
+// The first run of a job spends hardly any time on finding the size of pieces, however
+// fast the card and short the job. All time that the card is idle counts. On slow cards
+// no piece is long meanwhile.
 func TestFindingThePieceSize(t *testing.T) {
 	for _, c := range []struct {
 		all        time.Duration
-		unit       float64 // seconds for a unit of the quickest work
+		unit       float64 // seconds per unit of the fastest work
 		apart, kin float64
 	}{
 		{100 * time.Millisecond, 2e-14, 10, 3}, // 50 TFLOP/s
@@ -221,7 +219,7 @@ func TestFindingThePieceSize(t *testing.T) {
 		{100 * time.Second, 2e-9, 3, 5}, // 0.5 GFLOP/s, and 0.03
 	} {
 		t.Run(fmt.Sprintf("%v/%v", c.all, c.unit), func(t *testing.T) {
-			said := "" // logged behind the bubble: with -v a browser cannot print in it
+			said := "" // logged outside of the bubble: with -v a browser cannot print inside
 			synctest.Test(t, func(t *testing.T) {
 				card := &card{}
 				d, b := card.on(network(c.all, c.unit, c.apart, c.kin))
@@ -242,10 +240,10 @@ func TestFindingThePieceSize(t *testing.T) {
 	}
 }
 
-// A card that others use for a second is followed, and pieces don't swing: one on
-// its way tells of the speed by which it was cut, not of what those before it have
-// told since. Told again, a decode on lavapipe had pieces of 1 ms and of 1.8 s in
-// turns.
+// Pieces follow a card that others use for a second, and don't swing. A submitted piece
+// corrects the speed with which it was cut, not the one that earlier pieces have
+// corrected since. When corrections counted twice, a decode on lavapipe alternated
+// between pieces of 1 ms and 1.8 s.
 func TestRatesDoNotSwing(t *testing.T) {
 	for _, slower := range []float64{0.2, 5} {
 		t.Run(fmt.Sprint(slower), func(t *testing.T) {

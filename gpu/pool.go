@@ -6,32 +6,32 @@ import (
 	"tessera/gpu/internal/driver"
 )
 
-// Freed memory of up to maxPooled bytes is kept for the next buffer of just
-// its kind, maxPool bytes in all: a job that runs again then makes nothing.
+// The pool keeps freed memory of up to maxPooled bytes for the next buffer of exactly
+// the same kind, maxPool bytes in all. A job that runs again then allocates nothing.
 const (
 	maxPooled = 16 << 20
 	maxPool   = 64 << 20
 )
 
-// memory is a buffer's, on the device.
+// memory is the device memory of a buffer.
 type memory struct {
 	id     uint64
 	handle driver.Buffer
 	size   int64
-	groups []string // keys of the bind groups that hold it
+	groups []string // keys of the bind groups that use it
 
 	readback bool
-	copied   uint64 // number of the last piece that copies to it; of readbacks
+	copied   uint64 // of readbacks: number of the last piece that copies to it
 	spoiled  bool   // may be half mapped
 }
 
-// kind is what memory must be alike in to serve for a buffer.
+// kind is what memory and a buffer must have in common.
 type kind struct {
 	size     int64
 	readback bool
 }
 
-// pool is memory that no buffer has.
+// pool holds the memory that no buffer uses.
 type pool struct {
 	of    map[kind][]*memory
 	bytes int64
@@ -48,7 +48,7 @@ func (p *pool) put(m *memory) bool {
 	return true
 }
 
-// get is memory of a kind, or nil. The last that was put comes first.
+// get returns memory of a kind, the most recently put first, or nil.
 func (p *pool) get(k kind) *memory {
 	all := p.of[k]
 	if len(all) == 0 {
@@ -60,7 +60,8 @@ func (p *pool) get(k kind) *memory {
 	return m
 }
 
-// pooled takes memory of b's size from the pool, nil if there is none. It is not zeroed.
+// pooled takes memory of b's size from the pool, nil if there is none. It is not
+// zeroed.
 func (d *Device) pooled(b *Buffer) *memory {
 	if b.Size <= 0 || b.Size%4 != 0 {
 		panic(fmt.Sprintf("gpu: buffer %q: size %d", b.Label, b.Size))
@@ -68,7 +69,7 @@ func (d *Device) pooled(b *Buffer) *memory {
 	return d.pool.get(kind{b.Size, b.Readback})
 }
 
-// newMemory makes memory for b.
+// newMemory allocates memory for b.
 func (d *Device) newMemory(b *Buffer) (*memory, error) {
 	if b.Size > d.limits.MaxBuffer {
 		return nil, fmt.Errorf("gpu: buffer %q: %d bytes, device allows %d: %w", b.Label, b.Size, d.limits.MaxBuffer, ErrTooLarge)
@@ -91,7 +92,7 @@ func (d *Device) newMemory(b *Buffer) (*memory, error) {
 	return &memory{id: d.lastID, handle: handle, size: b.Size, readback: b.Readback}, nil
 }
 
-// release gives memory back to the driver, and the bind groups that hold it.
+// release returns memory to the driver, with the bind groups that use it.
 func (d *Device) release(m *memory) {
 	for _, key := range m.groups {
 		if g := d.groups[key]; g != nil {

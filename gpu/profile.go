@@ -6,20 +6,20 @@ import (
 	"time"
 )
 
-// Profile is what a device did from Device.Profile on, until End. Times are
-// since then.
+// Profile is the work of a device from Device.Profile until End. Times count from its
+// start.
 type Profile struct {
 	Wall    time.Duration // until End, by this machine's clock
-	Queried bool          // the device timed the commands itself
+	Queried bool          // the device timed the commands
 	Pieces  []Piece       // in order
 
 	device *Device
 	began  time.Time
 	timer  *timer
-	zero   time.Duration // on the device's clock, when the profile began
+	zero   time.Duration // start of the profile on the device's clock
 }
 
-// Piece is one submission. Begin and End are this machine's: when it was sent,
+// Piece is one submission. Begin and End are by this machine's clock: when it was sent,
 // and when it was known to be done.
 type Piece struct {
 	Label      string
@@ -27,20 +27,20 @@ type Piece struct {
 	Commands   []Ran
 }
 
-// Ran is a command that a piece holds, or a part of one that was cut.
+// Ran is a command in a piece, or the part of one that was cut.
 type Ran struct {
 	Command *Command
-	Cost    Cost // of the part
-	// Begin and End are the device's, moved to this machine's clock; what two
-	// commands overlap counts for the first. Zero unless Profile.Queried.
+	Cost    Cost // of this part
+	// Begin and End are the device's times, converted to this machine's clock. Time
+	// when two commands overlap counts for the first. Zero unless Profile.Queried.
 	Begin, End time.Duration
 }
 
-// Time is how long it ran.
+// Time returns the command's duration.
 func (r *Ran) Time() time.Duration { return r.End - r.Begin }
 
-// Busy is how long the device was at work: the sum of its commands' times, no
-// more than Wall. It is 0 unless Queried.
+// Busy returns how long the device was at work: the sum of its commands' times, at most
+// Wall. It is 0 unless Queried.
 func (p *Profile) Busy() time.Duration {
 	var sum time.Duration
 	for i := range p.Pieces {
@@ -51,11 +51,10 @@ func (p *Profile) Busy() time.Duration {
 	return min(sum, p.Wall)
 }
 
-// Profile has the device keep what it does, and when, until End is called: with
-// timestamps where the adapter has them, else by the submission. Each dispatch
-// is in a pass of its own meanwhile, and every submission's times are read back,
-// which takes a little longer. Batches that are submitted must stay as they are
-// until then. One profile is taken at a time.
+// Profile records what the device does, and when, until End is called: by timestamps if
+// the adapter has them, else by submission. Meanwhile each dispatch has a separate
+// pass, and the times of every submission are read back, which takes a little longer.
+// Do not change submitted batches until End. Only one profile can be active.
 func (d *Device) Profile(ctx context.Context) (*Profile, error) {
 	if err := d.Wait(ctx); err != nil {
 		return nil, err
@@ -73,7 +72,7 @@ func (d *Device) Profile(ctx context.Context) (*Profile, error) {
 	return p, nil
 }
 
-// take keeps a submission.
+// take records a submission.
 func (p *Profile) take(ctx context.Context, sent *timed) error {
 	piece := Piece{Label: sent.batch.Label, Begin: sent.at.Sub(p.began), End: sent.done.Sub(p.began)}
 	for i, index := range sent.of {
@@ -90,8 +89,9 @@ func (p *Profile) take(ctx context.Context, sent *timed) error {
 	return nil
 }
 
-// read reads when a piece's commands ran, until End by the device's clock. On
-// that the profile began as late as lets no command begin before it was sent.
+// read reads when a piece's commands ran, by the device's clock; End converts the
+// times. p.zero becomes the latest start of the profile at which no command begins
+// before it was sent.
 func (p *Profile) read(ctx context.Context, sent *timed, piece *Piece) error {
 	spans, err := sent.spans(ctx, p.device)
 	if err != nil {
@@ -109,8 +109,7 @@ func (p *Profile) read(ctx context.Context, sent *timed, piece *Piece) error {
 	return nil
 }
 
-// End waits for what is under way and ends the profile. A second call does
-// nothing.
+// End waits for pending work and ends the profile. A second call does nothing.
 func (p *Profile) End(ctx context.Context) error {
 	d := p.device
 	if d.profiler != p.timer {

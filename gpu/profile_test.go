@@ -12,10 +12,9 @@ import (
 	"tessera/gpu/gputest"
 )
 
-// A profile has every command of what was submitted, in order, with its whole
-// cost; where the device has timestamps, their times lie one after the other
-// within the wall time, and the heavy one has the most. Afterwards the device
-// works on without it.
+// A profile has every submitted command, in order, with its whole cost. If the device
+// has timestamps, the times follow each other within the wall time, and the heavy
+// command has the largest. Afterwards the device works on without the profile.
 func TestProfile(t *testing.T) {
 	dev, ctx := gputest.Open(t), context.Background()
 	y, z := &gpu.Buffer{Label: "y", Size: 4 * churners}, &gpu.Buffer{Label: "z", Size: 4 * churners}
@@ -37,7 +36,7 @@ func TestProfile(t *testing.T) {
 	for _, piece := range p.Pieces {
 		assert.Equal(t, "time", piece.Label)
 		assert.GreaterOrEqual(t, piece.Begin, sent)
-		assert.GreaterOrEqual(t, piece.End, piece.Begin) // equal within a step of a clock such as Windows'
+		assert.GreaterOrEqual(t, piece.End, piece.Begin) // equal within a step of a coarse clock such as Windows'
 		assert.LessOrEqual(t, piece.End, p.Wall)
 		sent = piece.Begin
 		for _, r := range piece.Commands {
@@ -73,7 +72,7 @@ func TestProfile(t *testing.T) {
 	require.Len(t, p.Pieces, pieces, "nothing of what came after")
 }
 
-// A profile that is cancelled ends, and the next one is whole.
+// A cancelled profile ends, and the next one is complete.
 func TestProfileCancelled(t *testing.T) {
 	dev := gputest.Open(t)
 	y, z := &gpu.Buffer{Label: "y", Size: 4 * churners}, &gpu.Buffer{Label: "z", Size: 4 * churners}

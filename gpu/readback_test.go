@@ -12,7 +12,7 @@ import (
 	"tessera/gpu/gputest"
 )
 
-// read is the first word of a readback buffer.
+// read returns the first word of a readback buffer.
 func read(t *testing.T, dev *gpu.Device, b *gpu.Buffer) uint32 {
 	t.Helper()
 	raw := make([]byte, 4)
@@ -20,9 +20,8 @@ func read(t *testing.T, dev *gpu.Device, b *gpu.Buffer) uint32 {
 	return binary.LittleEndian.Uint32(raw)
 }
 
-// What was copied to a readback buffer is read while the device works on: with
-// WhileWaiting in the middle of a submission, once it is ready, and as it was when
-// it was copied.
+// A readback buffer is read while the device works on: with WhileWaiting in the middle
+// of a submission, once it is ready, and with the content at the time of the copy.
 func TestReadback(t *testing.T) {
 	dev, ctx := gputest.Open(t), context.Background()
 	y, r := &gpu.Buffer{Label: "y", Size: 4 * churners}, &gpu.Buffer{Label: "r", Size: 64, Readback: true}
@@ -31,7 +30,7 @@ func TestReadback(t *testing.T) {
 	long := &gpu.Batch{Label: "long", Commands: []gpu.Command{one, one, one, one}}
 	copied := &gpu.Batch{Label: "out"}
 	copied.Copy("out", r.All(), gpu.View{Buffer: y, Size: 64})
-	require.NoError(t, dev.Submit(ctx, long)) // the first run of a pipeline is a piece of its own
+	require.NoError(t, dev.Submit(ctx, long)) // the first run of a pipeline is a separate piece
 	require.NoError(t, dev.Write(y.All(), make([]byte, y.Size)))
 	require.NoError(t, dev.Submit(ctx, copied))
 	before, asked := dev.Stats().Submissions, 0
@@ -43,7 +42,7 @@ func TestReadback(t *testing.T) {
 		}
 		return nil
 	})
-	for i := 0; i < 100 && len(got) == 0; i++ { // a quick card has time for a few
+	for i := 0; i < 100 && len(got) == 0; i++ { // a fast card has time for a few
 		require.NoError(t, dev.Submit(ctx, long))
 	}
 	require.Equal(t, []uint32{0}, got, "of %d times", asked)
@@ -61,7 +60,7 @@ func TestReadback(t *testing.T) {
 	require.Equal(t, words(t, dev, y)[0], read(t, dev, r))
 }
 
-// A readback buffer that a read left half mapped is not used again; others are.
+// A readback buffer that a failed read left half mapped is not used again; others are.
 func TestReadbackIsSpoiled(t *testing.T) {
 	dev := gputest.Open(t)
 	y, r := &gpu.Buffer{Label: "y", Size: 64}, &gpu.Buffer{Label: "r", Size: 64, Readback: true}

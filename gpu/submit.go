@@ -9,7 +9,7 @@ import (
 	"tessera/gpu/internal/driver"
 )
 
-// sent is a piece on its way.
+// sent is a submitted piece.
 type sent struct {
 	piece
 	fence driver.Fence
@@ -17,12 +17,13 @@ type sent struct {
 	timed *timed // nil unless it is timed
 }
 
-// Submit runs a batch in order, in as many submissions as its measured speed
-// asks for, and returns when the last ones are on their way: Wait or Read tell
-// of their end. Buffers must have memory. A batch that is refused, with the
-// errors of Prepare or with ErrTooLarge for a binding, may have run in part.
-// When ctx ends it stops submitting, drains what runs, which takes about a tenth
-// of a second, and returns the context's error.
+// Submit runs a batch in order and returns when its last submission is queued; Wait or
+// Read report its end. It cuts the batch into as many submissions as its measured speed
+// requires. Buffers must have memory.
+//
+// A refused batch, with the errors of Prepare or with ErrTooLarge for a binding, may
+// have run in part. If ctx ends, Submit stops submitting, waits for running submissions
+// (about a tenth of a second), and returns the context's error.
 func (d *Device) Submit(ctx context.Context, b *Batch) error {
 	if d.lost != nil {
 		return d.lost
@@ -30,13 +31,13 @@ func (d *Device) Submit(ctx context.Context, b *Batch) error {
 	if err := d.injectedFault(0); err != nil {
 		return err
 	}
-	if err := d.Prepare(b); err != nil { // not while pieces are on their way, whose time is taken
+	if err := d.Prepare(b); err != nil { // not while pieces are pending, whose time is measured
 		return err
 	}
 	return d.submit(ctx, b, d.profiler)
 }
 
-// submit is Submit of a batch that was prepared. t, or nil, takes its times.
+// submit submits a prepared batch. t, if not nil, measures its times.
 func (d *Device) submit(ctx context.Context, b *Batch, t *timer) (err error) {
 	defer func() {
 		if err != nil {
@@ -59,7 +60,7 @@ func (d *Device) submit(ctx context.Context, b *Batch, t *timer) (err error) {
 	return s.flush()
 }
 
-// submission gathers commands until they are worth a piece.
+// submission gathers commands until they fill a piece.
 type submission struct {
 	d        *Device
 	ctx      context.Context
@@ -68,9 +69,9 @@ type submission struct {
 	piece
 
 	timer  *timer
-	index  int       // of the command that is added
-	of     []int     // indices of those gathered; only where there is a timer
-	shares []float64 // of those commands
+	index  int       // of the command being added
+	of     []int     // indices of the gathered commands; only with a timer
+	shares []float64 // their shares of the whole commands
 }
 
 // add gathers one command.
@@ -81,7 +82,7 @@ func (s *submission) add(c driver.Command) {
 	}
 }
 
-// share is the part of a grid that a box of it is; all of what has none.
+// share returns the part of a grid that a box covers; 1 for copies and clears.
 func share(box, grid [3]uint32) float64 {
 	all := 1.0
 	for i, n := range grid {
@@ -111,13 +112,13 @@ func (s *submission) move(c *Command) error {
 	return nil
 }
 
-// dispatch adds a dispatch, cut into boxes of workgroups where it is longer
-// than what is left of the piece or wider than the device's grid.
+// dispatch adds a dispatch. It cuts the dispatch into boxes of workgroups if it is
+// longer than the rest of the piece or wider than the device's grid.
 func (s *submission) dispatch(c *Command) error {
 	d := s.d
 	l := d.programs[c.Program]
 	if len(d.groups) >= maxBindGroups {
-		if err := s.flush(); err != nil { // its commands have some
+		if err := s.flush(); err != nil { // its commands use some of them
 			return err
 		}
 		d.dropGroups()
@@ -133,11 +134,11 @@ func (s *submission) dispatch(c *Command) error {
 	work := float64(max(c.Cost.FLOPs+c.Cost.Bytes, total))
 	guess := d.pace.guess()
 	if c.Cost == (Cost{}) {
-		guess = firstRate // workgroups were counted, of any length
+		guess = firstRate // workgroups were counted; their length is unknown
 	}
 	speed := l.rate(shape{c.Groups, work}, guess)
 	for at := [3]uint32{}; at[2] < c.Groups[2]; {
-		one := work / float64(total) * speed.unit // seconds a workgroup
+		one := work / float64(total) * speed.unit // seconds per workgroup
 		weight := 1.0
 		if !speed.known {
 			weight = unsure
@@ -166,8 +167,8 @@ func (s *submission) dispatch(c *Command) error {
 	return nil
 }
 
-// slot appends params to those of the piece with First filled in, and returns
-// their offset.
+// slot appends params to those of the piece, with First filled in, and returns their
+// offset.
 func (d *Device) slot(params []byte, at [3]uint32, width uint32) uint32 {
 	if len(params) > uniformSlot {
 		panic(fmt.Sprintf("gpu: params of %d bytes", len(params)))
@@ -183,8 +184,8 @@ func (d *Device) slot(params []byte, at [3]uint32, width uint32) uint32 {
 	return uint32(offset)
 }
 
-// box is the largest box of workgroups that starts at `at`, holds about room
-// of them (at least one), and keeps the order x, then y, then z.
+// box returns the largest box of workgroups that starts at `at`, holds at most about
+// room of them (at least one), and keeps the order x, then y, then z.
 func box(groups, at [3]uint32, room int64, limit uint32) [3]uint32 {
 	size := [3]uint32{1, 1, 1}
 	for i := range size {
@@ -199,7 +200,7 @@ func box(groups, at [3]uint32, room int64, limit uint32) [3]uint32 {
 	return size
 }
 
-// after is where the next box starts.
+// after returns where the next box starts.
 func after(groups, at, size [3]uint32) [3]uint32 {
 	for i := range at {
 		if at[i]+size[i] < groups[i] {
@@ -214,7 +215,7 @@ func after(groups, at, size [3]uint32) [3]uint32 {
 	return at
 }
 
-// flush submits what is gathered.
+// flush submits the gathered commands.
 func (s *submission) flush() error {
 	if len(s.commands) == 0 {
 		return nil
@@ -260,8 +261,8 @@ func (s *submission) flush() error {
 	return nil
 }
 
-// full is whether a piece that is expected to take so many seconds has to wait
-// for the oldest of those on their way.
+// full reports whether a piece with this expected time in seconds has to wait for the
+// oldest pending piece.
 func (d *Device) full(expect float64) bool {
 	if len(d.flight) < inFlight {
 		return false
@@ -272,7 +273,7 @@ func (d *Device) full(expect float64) bool {
 	return len(d.flight) >= maxInFlight || expect > inFlight*pieceTarget.Seconds()
 }
 
-// whileWaiting calls the function of WhileWaiting, if there is one.
+// whileWaiting calls the function set by WhileWaiting, if there is one.
 func (d *Device) whileWaiting() error {
 	f := d.spare
 	if f == nil {
@@ -284,15 +285,15 @@ func (d *Device) whileWaiting() error {
 	return err
 }
 
-// sent is how many pieces were submitted.
+// sent returns the number of submitted pieces.
 func (d *Device) sent() uint64 { return d.ended + uint64(len(d.flight)) }
 
-// Wait blocks until all submitted work is done, and returns what went wrong with
-// it. When ctx ends, the submissions on their way are drained, which takes about
-// a tenth of a second, and the context's error comes back.
+// Wait blocks until all submitted work is done, and returns its errors. If ctx ends,
+// Wait waits for the submissions that run (about a tenth of a second) and returns the
+// context's error.
 func (d *Device) Wait(ctx context.Context) error { return d.waitFor(ctx, d.sent()) }
 
-// waitFor is Wait for the pieces up to a number.
+// waitFor waits for the pieces up to a number.
 func (d *Device) waitFor(ctx context.Context, number uint64) error {
 	if d.lost != nil {
 		return d.lost
@@ -305,7 +306,7 @@ func (d *Device) waitFor(ctx context.Context, number uint64) error {
 	return nil
 }
 
-// waitOldest waits for the oldest piece and learns from the time it took.
+// waitOldest waits for the oldest piece and learns from its time.
 func (d *Device) waitOldest(ctx context.Context) error {
 	p, looked := d.flight[0], time.Now()
 	if err := d.drv.Wait(ctx, p.fence); err != nil {

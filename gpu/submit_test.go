@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Whatever room there is, boxes cover a grid exactly once, in order.
+// For any room, boxes cover a grid exactly once, in order.
 func TestBoxesCoverTheGrid(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {

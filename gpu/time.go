@@ -10,32 +10,32 @@ import (
 
 // Timing is how long a batch took.
 type Timing struct {
-	// Total is from its first submission until it was known to be done, by this
-	// machine's clock: with the processor's part and the way to the device.
+	// Total is the time from the first submission until the batch was known to be done,
+	// by this machine's clock. It includes the processor's work and the latency to the
+	// device.
 	Total time.Duration
 
-	// Queried says that the device timed the commands itself.
+	// Queried reports whether the device timed the commands.
 	Queried bool
 
-	// Commands are the batch's, by the device's clock; nil unless Queried. What
-	// two commands overlap counts for the first, so their sum is no more than
-	// Total, and less by the gaps between them.
+	// Commands are the times of the batch's commands by the device's clock; nil unless
+	// Queried. Time when two commands overlap counts for the first, so the sum is at
+	// most Total; the gaps between commands are missing from it.
 	Commands []time.Duration
 }
 
-// Time runs a batch as Submit does, cut in the same places, and waits for its
-// end; it measures what was done instead of what Stats estimates. Other work is
-// waited for first, and programs are compiled before the clock starts; but some
-// drivers compile in a program's first dispatch, so the second run of a batch
-// tells more.
+// Time runs a batch like Submit, cut at the same places, waits for its end and measures
+// what Stats only estimates. Before the clock starts, Time waits for other work and
+// compiles the programs. Some drivers compile at a program's first dispatch, so prefer
+// the second run of a batch.
 //
-// Each dispatch is in a pass of its own, with timestamps where the adapter has
-// them (Info.Timestamps) and they make sense; the pieces of one that is cut are
-// added up. Natively they are as fine as the driver's. A browser rounds them,
-// Chromium to 0.1 ms unless it runs with --enable-webgpu-developer-features:
-// there a command that is shorter needs to be recorded many times.
+// Each dispatch has a separate pass, with timestamps if the adapter has them
+// (Info.Timestamps) and they are plausible. The parts of a cut dispatch are added up.
+// Native timestamps have the driver's resolution. A browser rounds them, Chromium to
+// 0.1 ms unless it runs with --enable-webgpu-developer-features: record a shorter
+// command many times.
 //
-// When ctx ends, what runs is drained and the context's error comes back.
+// If ctx ends, Time waits for what runs and returns the context's error.
 func (d *Device) Time(ctx context.Context, b *Batch) (Timing, error) {
 	if err := d.Wait(ctx); err != nil {
 		return Timing{}, err
@@ -70,16 +70,16 @@ func (d *Device) Time(ctx context.Context, b *Batch) (Timing, error) {
 	return t.timing(total), nil
 }
 
-// timer takes the times of submissions. Nil takes none.
+// timer measures the times of submissions. A nil timer measures nothing.
 type timer struct {
-	watches  [maxInFlight]driver.Stopwatch // in turn; nil where the device has no timestamps
+	watches  [maxInFlight]driver.Stopwatch // used in turn; nil if the device has no timestamps
 	turn     int
-	take     func(context.Context, *timed) error // of a submission that is done; a variable, so that the linker drops what nobody calls
-	commands []time.Duration                     // of the batch that is timed
+	take     func(context.Context, *timed) error // receives a finished submission; a variable, so that the linker drops unused code
+	commands []time.Duration                     // of the measured batch
 	clock
 }
 
-// newTimer is nil where the device has no timestamps.
+// newTimer returns a timer without stopwatches if the device has no timestamps.
 func (d *Device) newTimer() (*timer, error) {
 	if !d.info.Timestamps {
 		return nil, nil
@@ -90,7 +90,7 @@ func (d *Device) newTimer() (*timer, error) {
 		if errors.Is(err, ErrDeviceLost) {
 			return nil, d.note(err)
 		}
-		if err != nil { // it has them by name only
+		if err != nil { // the device has timestamps in name only
 			t.release()
 			return nil, nil
 		}
@@ -110,8 +110,8 @@ func (t *timer) release() {
 	}
 }
 
-// next is the stopwatch for a submission: no more are on their way than there
-// are stopwatches.
+// next returns the stopwatch for a submission. There are as many stopwatches as
+// submissions can be pending.
 func (t *timer) next() driver.Stopwatch {
 	w := t.watches[t.turn]
 	t.turn = (t.turn + 1) % len(t.watches)
@@ -121,30 +121,30 @@ func (t *timer) next() driver.Stopwatch {
 // timed is a submission that is timed.
 type timed struct {
 	timer  *timer
-	watch  driver.Stopwatch // nil where the device has no timestamps
+	watch  driver.Stopwatch // nil if the device has no timestamps
 	batch  *Batch
-	of     []int     // indices of the batch's commands, by the submission's
-	shares []float64 // of each command, that are in the submission
+	of     []int     // for each command of the submission, its index in the batch
+	shares []float64 // part of each of those commands in this submission
 	at     time.Time // when it was sent,
-	done   time.Time // and known to be done; this machine's clock
+	done   time.Time // and when it was known to be done, by this machine's clock
 }
 
-// spans are when the commands of a submission that is done ran.
+// spans returns when the commands of a finished submission ran.
 func (p *timed) spans(ctx context.Context, d *Device) ([]driver.Span, error) {
 	spans, err := d.drv.Times(ctx, p.watch)
 	return spans, d.note(err)
 }
 
-// clock is a device's, as far as it was read.
+// clock follows a device's clock over the spans that were read.
 type clock struct {
-	first    uint64        // when the first command began,
-	last     uint64        // and when the last known of ended
-	sum      time.Duration // of what was between
+	first    uint64        // when the first command began
+	last     uint64        // when the last known command ended
+	sum      time.Duration // total of the spans between
 	nonsense bool
 }
 
-// read is the part of a span after what was read before: what two commands
-// overlap counts for the first. Submissions come in order.
+// read returns the part of a span after the last one: time when two commands overlap
+// counts for the first. Submissions come in order.
 func (c *clock) read(s driver.Span) (driver.Span, bool) {
 	if c.nonsense = c.nonsense || s.Begin == 0 || s.End < s.Begin; c.nonsense {
 		return s, false
@@ -168,18 +168,18 @@ func (t *timer) add(spans []driver.Span, of []int) {
 	}
 }
 
-// A clock is believed that stood still for a time this long at most, as those
-// of browsers do, and that ran ahead of this machine's by no more than this.
+// clockError is the tolerance for a device clock: it may stand still this long, as in
+// browsers, and run ahead of this machine's clock by this much.
 const clockError = 2 * time.Millisecond
 
-// believed says whether the clock tells of work that took so long: one that
-// stood still, ran backwards or ran away says nothing of it.
+// believed reports whether the clock is plausible for work of this total time: it must
+// not stand still, run backwards or run away.
 func (c *clock) believed(total time.Duration) bool {
 	return !c.nonsense && c.sum <= total+total/16+clockError && (c.sum > 0 || c.first == 0 || total <= 10*clockError)
 }
 
-// timing is what was taken, without the commands' where the clock is not
-// believed.
+// timing returns the measured times; it drops those of the commands if the clock is not
+// plausible.
 func (t *timer) timing(total time.Duration) Timing {
 	if t == nil || !t.believed(total) {
 		return Timing{Total: total}

@@ -12,8 +12,8 @@ import (
 	"tessera/gpu/gputest"
 )
 
-// churn steps every word through a generator of random numbers, so that its
-// time is proportional to rounds and what it leaves can be told.
+// churn steps every word through a random number generator. Its time is proportional to
+// rounds, and its result is predictable.
 const churn = `
 struct Params { first: vec4<u32>, rounds: u32, }
 @group(0) @binding(0) var<uniform> params: Params;
@@ -26,7 +26,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>) {
     y[i] = v;
 }`
 
-// churned is what churn makes of v.
+// churned returns the result of churn for v.
 func churned(v uint32, rounds int) uint32 {
 	for range rounds {
 		v = (v^v>>7)*1664525 + 1013904223
@@ -40,8 +40,8 @@ const (
 	heavy    = 400_000
 )
 
-// timeBatch is a light dispatch, a heavy one whose cost makes the device cut
-// it, a copy and a clear.
+// timeBatch returns a batch of a light dispatch, a heavy one that the device cuts
+// because of its cost, a copy and a clear.
 func timeBatch(light, heavy uint32, y, z *gpu.Buffer) *gpu.Batch {
 	p := &gpu.Program{Label: "churn", Source: churn, Storage: []gpu.Access{gpu.ReadWrite}}
 	b := &gpu.Batch{Label: "time"}
@@ -54,14 +54,14 @@ func timeBatch(light, heavy uint32, y, z *gpu.Buffer) *gpu.Batch {
 	return b
 }
 
-// A device's times tell a heavy command from a light one, and add up to no more
-// than what passed; the batch runs once, in order.
+// A device's times distinguish a heavy command from a light one and add up to at most
+// the elapsed time; the batch runs once, in order.
 func TestTime(t *testing.T) {
 	dev := gputest.Open(t)
 	y, z := &gpu.Buffer{Label: "y", Size: 4 * churners}, &gpu.Buffer{Label: "z", Size: 4 * churners}
 	require.NoError(t, dev.Alloc(y, z))
 	b := timeBatch(light, heavy, y, z)
-	start, best := uint32(0), make([]time.Duration, len(b.Commands)) // of the runs, since other programs take the processor at times
+	start, best := uint32(0), make([]time.Duration, len(b.Commands)) // of the runs, because other programs sometimes take the processor
 	var total time.Duration
 	for i := range 3 {
 		before, began := dev.Stats(), time.Now()
@@ -87,7 +87,7 @@ func TestTime(t *testing.T) {
 		if i == 0 || took.Total < total {
 			total = took.Total
 		}
-		if i == 0 { // a quick device takes all at once later
+		if i == 0 { // a fast device takes all at once later
 			require.Greater(t, dev.Stats().Submissions-before.Submissions, 1, "the batch was not cut")
 		}
 		start = churned(churned(start, light), heavy)
@@ -111,7 +111,7 @@ func TestTime(t *testing.T) {
 	require.Less(t, best[2]+best[3], best[1]/2, "a copy and a clear of 256 bytes")
 }
 
-// Copies alone can be timed, more of them than a set of queries holds.
+// Copies alone can be timed, even more than a query set holds.
 func TestTimeManyCopies(t *testing.T) {
 	dev := gputest.Open(t)
 	x, y := &gpu.Buffer{Label: "x", Size: 1 << 20}, &gpu.Buffer{Label: "y", Size: 1 << 20}
@@ -141,7 +141,7 @@ func TestTimeOfNothing(t *testing.T) {
 	require.Zero(t, dev.Stats().Submissions)
 }
 
-// A context that ends stops a measurement soon, and the device measures on.
+// A cancelled measurement ends soon, and the device can measure again.
 func TestTimeCancelled(t *testing.T) {
 	dev := gputest.Open(t)
 	y, z := &gpu.Buffer{Label: "y", Size: 4 * churners}, &gpu.Buffer{Label: "z", Size: 4 * churners}
@@ -162,8 +162,8 @@ func TestTimeCancelled(t *testing.T) {
 		if took.Queried == dev.Info().Timestamps {
 			break
 		}
-		// A busy machine may take so long between two commands that the device's clock
-		// is not believed.
+		// On a busy machine the gap between two commands may be so long that the
+		// device's clock is not plausible.
 		require.Less(t, try, 20, "the adapter has timestamps: %t; the device timed the commands: %t", dev.Info().Timestamps, took.Queried)
 	}
 

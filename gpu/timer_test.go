@@ -9,7 +9,7 @@ import (
 	"tessera/gpu/internal/driver"
 )
 
-// spans are whole milliseconds, far from the clock's start.
+// spans returns spans in whole milliseconds, far from the clock's start.
 func spans(ms ...uint64) []driver.Span {
 	const start, unit = 1 << 40, uint64(time.Millisecond)
 	list := make([]driver.Span, len(ms)/2)
@@ -19,8 +19,7 @@ func spans(ms ...uint64) []driver.Span {
 	return list
 }
 
-// Pieces of one command are added up, over submissions too, and what commands
-// overlap counts once.
+// The times of a command's parts add up, over submissions too, and overlap counts once.
 func TestTimerAddsUp(t *testing.T) {
 	w := &timer{commands: make([]time.Duration, 3)}
 	w.add(spans(0, 5, 3, 10, 10, 10), []int{0, 1, 1})
@@ -32,7 +31,7 @@ func TestTimerAddsUp(t *testing.T) {
 	}, got)
 }
 
-// A clock that makes no sense is not believed; the total stays.
+// An implausible clock is ignored; the total stays.
 func TestTimerDisbelieves(t *testing.T) {
 	const total = 50 * time.Millisecond
 	for name, s := range map[string][]driver.Span{
@@ -51,7 +50,7 @@ func TestTimerDisbelieves(t *testing.T) {
 	t.Run("no timestamps", func(t *testing.T) {
 		require.Equal(t, Timing{Total: total}, (*timer)(nil).timing(total))
 	})
-	t.Run("coarse", func(t *testing.T) { // commands too short for the clock are no nonsense
+	t.Run("coarse", func(t *testing.T) { // commands too short for the clock are plausible
 		w := &timer{commands: make([]time.Duration, 1)}
 		w.add(spans(7, 7), []int{0})
 		require.True(t, w.timing(10*time.Millisecond).Queried)

@@ -145,7 +145,7 @@ func TestAnimationRules(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "x.png")
 		require.NoError(t, os.WriteFile(path, apng(t, 3, 1, hidden,
 			apngFrame{0, 0, 3, 1, 100, 0, 0, []color.NRGBA{red, green, clear}},
-			apngFrame{1, 0, 2, 1, 100, 2, 1, []color.NRGBA{blue, blue}},   // over green, and over nothing; undone
+			apngFrame{1, 0, 2, 1, 100, 2, 1, []color.NRGBA{blue, blue}},   // over green, and over clear; undone
 			apngFrame{0, 0, 2, 1, 100, 1, 0, []color.NRGBA{faint, clear}}, // in place of red and green; cleared
 			apngFrame{2, 0, 1, 1, 300, 0, 1, []color.NRGBA{faint}},
 			apngFrame{2, 0, 1, 1, 300, 0, 1, []color.NRGBA{faint}}, // over the same: alpha 0.2 + 0.2 * 0.8

@@ -161,9 +161,8 @@ func (f *File) Close() error {
 }
 
 // Sweep removes from folder dir what programs of this user on this machine left
-// there that are no more. A folder that such a one had moved aside, in order to
-// replace it, and had not replaced, gets its name back. What can't be removed
-// stays.
+// there that are no more. A folder that such a program moved aside and did not
+// replace gets its name back. What can't be removed stays.
 func Sweep(dir string) {
 	entries, _ := os.ReadDir(dir) // what can be read
 	there := map[string]bool{}

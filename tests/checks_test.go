@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The page goes into no folder that is a slip of the pen or holds anything else, since
-// that is emptied first.
+// tools/web.sh refuses a folder that is probably a typo or that holds other files,
+// because it empties the folder first.
 func TestPageFolder(t *testing.T) {
 	folder := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "precious.txt"), nil, 0o666))

@@ -18,14 +18,14 @@ import (
 	"tessera/app/job"
 )
 
-// script writes a shell script that notes its arguments.
+// script writes a shell script that logs its arguments.
 func script(t *testing.T, path, body string) {
 	t.Helper()
 	require.NoError(t, os.WriteFile(path, []byte("#!/bin/sh\necho \"$0 $*\" >> \"$NOTES\"\n"+body+"\n"), 0o755))
 }
 
-// slurm runs the array's script as a task of it, with a program that does what body says
-// and a scontrol that notes what it is asked: there is no Slurm here.
+// slurm runs the array's script as one of its tasks, with a program that runs body and
+// a scontrol that logs its calls: Slurm itself is not installed here.
 func slurm(t *testing.T, body string, restarts int) (cmd *exec.Cmd, notes func() string) {
 	t.Helper()
 	if runtime.GOOS == "windows" {
@@ -47,8 +47,8 @@ func slurm(t *testing.T, body string, restarts int) (cmd *exec.Cmd, notes func()
 	}
 }
 
-// A part is put into the queue again where another try may cure it, and a few times only;
-// it has its own clips and goes on where it was.
+// A part is requeued if another try may help, a few times only. It has its own clips
+// and continues where it stopped.
 func TestSlurm(t *testing.T) {
 	const batch = "tessera batch --model=my model.pth --manifest=clips.jsonl --shard=3/8 --resume --progress=plain --tile=384\n"
 	for code, again := range map[int]bool{
@@ -67,7 +67,7 @@ func TestSlurm(t *testing.T) {
 	}
 }
 
-// When its time is nearly over, the program is told and waited for.
+// When the time limit is near, the script signals the program and waits for it.
 func TestSlurmTimeIsOver(t *testing.T) {
 	cmd, notes := slurm(t, `trap 'sleep 0.3; echo ended >> "$NOTES"; exit 130' TERM; echo begun >> "$NOTES"; while :; do sleep 0.05; done`, 1)
 	require.NoError(t, cmd.Start())
@@ -86,7 +86,7 @@ func TestSlurmTimeIsOver(t *testing.T) {
 	require.True(t, strings.HasSuffix(notes(), "ended\nscontrol requeue 71_3\n"), notes())
 }
 
-// The exit codes that Kubernetes doesn't try again are those that nothing cures there.
+// Kubernetes does not retry the exit codes that a retry cannot cure.
 func TestKubernetesCodes(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root, "integrations/kubernetes/job.yaml"))
 	require.NoError(t, err)

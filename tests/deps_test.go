@@ -1,5 +1,11 @@
-// Package tests holds what no single package owns: the rules of the whole
-// repository, the goldens and the benchmarks against peers.
+// Package tests contains the tests that no single package owns: the rules of the whole
+// repository. Its folders have goldens, benchmarks and tests of the built program and
+// page:
+//
+//	go test ./tests                      # layers, documents, lists; seconds
+//	go test ./tests/bench                # FLOPs, traffic and memory of the plans
+//	FAULTS=200 go test ./tests/faults    # kills, full disks, hostile files
+//	go test ./tests/web                  # the page in Chromium
 package tests
 
 import (
@@ -24,13 +30,13 @@ import (
 	"tessera/vae"
 )
 
-// root is the repository's.
+// root is the repository's root.
 const root = ".."
 
-// allowed are a package's imports of ours, floor by floor: none imports one
-// above. Tests may import more, but for what forbidden says.
+// allowed are each package's imports from this module, layer by layer: no package
+// imports one above it. Tests may import more, except what forbidden lists.
 var allowed = map[string][]string{
-	// What is run.
+	// The commands.
 	"cmd/native":       {"app/api", "app/batch", "app/bench", "app/desktop", "app/files", "app/interrupt", "app/job", "app/machine", "app/models", "app/quiet", "app/report", "app/resume", "app/serve", "app/terminal", "assets", "cmd/native/flags", "engine", "format", "format/file", "format/known", "format/quote", "gpu", "latent", "media", "remote", "temporary", "tiling", "tune", "vae", "web"},
 	"cmd/native/flags": {"app/files", "app/job", "app/machine", "app/report", "app/terminal", "format/safetensors", "gpu", "latent", "media", "tiling", "vae"},
 	"cmd/wasm":         {"app/session", "gpu", "vae"},
@@ -82,7 +88,7 @@ var allowed = map[string][]string{
 	"format/json":        {},
 	"memory":             {},
 	"temporary":          {},
-	// For tests and for building.
+	// For tests and builds.
 	"gpu/gputest":                    {"gpu", "tests/testenv"},
 	"gpu/internal/driver/drivertest": {"gpu/internal/driver", "tests/testenv"},
 	"format/pth/pthtest":             {"format/safetensors"},
@@ -102,8 +108,8 @@ var allowed = map[string][]string{
 	"tools/wasmtest":                 {},
 }
 
-// forbidden are imports that not even tests of these packages and of those
-// below them may have.
+// forbidden are imports that even tests of these packages and of those below them must
+// not have.
 var forbidden = map[string][]string{
 	"gpu":    {"app", "engine", "media", "tiling", "vae", "wgsl"},
 	"media":  {"app", "engine", "gpu", "tiling", "vae", "wgsl"},
@@ -114,24 +120,24 @@ var forbidden = map[string][]string{
 	"format": {"app", "engine", "gpu", "media", "vae", "wgsl"},
 }
 
-// exclusive are packages of others that only some of ours, and those below them, may
+// exclusive are packages that only some of our packages, and those below them, may
 // import.
 var exclusive = map[string][]string{
 	"unsafe":     {"gpu/internal", "memory"},
 	"syscall/js": {"gpu/internal", "cmd/wasm", "tools/peers"},
-	// What flags mean to the rest of the program is values.
+	// The rest of the program gets flags as values.
 	"github.com/alecthomas/kong": {"cmd/native"},
 }
 
-// forTests are packages that nothing but tests and helpers needs.
+// forTests are packages that only tests and helpers need.
 var forTests = []string{"testing", "net/http/httptest", "github.com/stretchr/testify"}
 
-// helpers are packages of ours that are for tests alone.
+// helpers are our packages for tests only.
 var helpers = []string{"format/pth/pthtest", "gpu/gputest", "gpu/internal/driver/drivertest", "tests"}
 
-// TestLayers holds the direction of dependencies: cmd on vae, vae on tiling and
-// wgsl, wgsl on gpu, for every platform, since it reads all files whatever
-// their build constraints. No code for tests is in a file of the program.
+// TestLayers checks the direction of dependencies: cmd on vae, vae on tiling and wgsl,
+// wgsl on gpu. It covers every platform, because it reads all files whatever their
+// build constraints. Files of the program must not contain test code.
 func TestLayers(t *testing.T) {
 	seen := map[string]bool{}
 	for file := range files(t, ".go") {
@@ -146,10 +152,10 @@ func TestLayers(t *testing.T) {
 	assert.ElementsMatch(t, slices.Collect(maps.Keys(allowed)), slices.Collect(maps.Keys(seen)), "lines of allowed, and packages")
 }
 
-// buffers are what models know nothing of: they are the engine's.
+// buffers are the engine's types, which models do not use.
 var buffers = []string{"gpu.Batch", "gpu.Buffer", "gpu.View", "wgsl.Tensor", "wgsl.Weights"}
 
-// Models know no buffers, and no code but a family's own asks for its name.
+// Models use no buffers, and only a family's own code tests for its name.
 func TestModelsAndFamilies(t *testing.T) {
 	letters := regexp.MustCompile(`^[a-z]+`)
 	var of []string // seedvr of seedvr2, wan of wan2.1
@@ -162,7 +168,7 @@ func TestModelsAndFamilies(t *testing.T) {
 		if strings.HasSuffix(file, "_test.go") || below(path.Dir(file), "tests") {
 			continue
 		}
-		if path.Dir(file) == "format/known" { // whose tables are of published files, pulled by such names
+		if path.Dir(file) == "format/known" { // its tables are of published files, pulled by such names
 			continue
 		}
 		parsed, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, file), nil, 0)
@@ -189,11 +195,11 @@ func TestModelsAndFamilies(t *testing.T) {
 	require.Len(t, vae.Families(), named, "families by name")
 }
 
-// described are names of package gpu that package engine may use: what describes. What
-// runs a plan on a device is package runner's.
+// described are the names of package gpu that package engine may use: those for
+// descriptions. Package runner runs a plan on a device.
 var described = []string{"Batch", "Buffer", "Command", "Cost", "ErrTooLarge", "Incomparable", "Info", "Limits", "Program", "View"}
 
-// Plans are data: package engine calls no device.
+// Plans are data: package engine does not call a device.
 func TestPlansAreData(t *testing.T) {
 	used := map[string]bool{}
 	for file := range files(t, ".go") {
@@ -215,8 +221,8 @@ func TestPlansAreData(t *testing.T) {
 	assert.ElementsMatch(t, described, slices.Collect(maps.Keys(used)), "names in the list, and in use")
 }
 
-// pageless are files of the engine that a page does without, and why. None is there for
-// the size of a page's engine.
+// pageless are the engine's files that a page does not need, and why. The size of a
+// page's engine is no reason.
 var pageless = map[string]string{
 	"engine/runner/spool_file.go": "a page has no disk",
 }
@@ -241,7 +247,7 @@ func TestPagesHaveTheEngine(t *testing.T) {
 	}
 }
 
-// refuse says why a file of pkg may not import name, if so.
+// refuse says why a file of pkg must not import name, or returns "".
 func refuse(pkg, name string, test bool) string {
 	if only := exclusive[name]; only != nil {
 		if !belowAny(pkg, only) {
@@ -300,7 +306,7 @@ func TestRefuse(t *testing.T) {
 	}
 }
 
-// below says whether a package is dir or in it.
+// below reports whether a package is dir or below it.
 func below(pkg, dir string) bool { return pkg == dir || strings.HasPrefix(pkg, dir+"/") }
 
 func belowAny(pkg string, dirs []string) bool {
@@ -320,8 +326,8 @@ func imports(t *testing.T, file string) []string {
 	return names
 }
 
-// files yields the repository's files by path from its root, those whose name
-// ends in suffix. What the Makefile builds and fetches is not among them.
+// files yields the repository's files with this suffix, by path from its root, without
+// what the Makefile builds and fetches.
 func files(t *testing.T, suffix string) iter.Seq[string] {
 	skip := []string{".git", "build", "out", "tessera", "web/dist", "web/node_modules"}
 	return func(yield func(string) bool) {

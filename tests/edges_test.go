@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestEdgesAreTested: every test that docs/reference/edges.md names is there, and every
-// line of its tables names one or is as the line above.
+// TestEdgesAreTested: every test in docs/reference/edges.md exists, and every row of its tables
+// names a test or refers to the row above.
 func TestEdgesAreTested(t *testing.T) {
 	known := map[string]bool{}
 	declared := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)

@@ -15,8 +15,7 @@ import (
 	"tessera/vae"
 )
 
-// models are the published models of the families by the families' names: "Wan 2.1" of
-// wan2.1.
+// models maps each family's name to that of its published model: wan2.1 to "Wan 2.1".
 func models(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -28,9 +27,9 @@ func models(t *testing.T) map[string]string {
 	return all
 }
 
-// A new family joins these places by hand: each lists the families, between quotes, or
-// their models. A place is the paragraph with such words, in a file or in one below a
-// folder.
+// A new family must be added to these places by hand: each lists the families, between
+// quotes, or their models. A place is the paragraph with these words, in a file or in
+// one below a folder.
 var familyPlaces = []struct {
 	where, words string
 	quoted       bool // "wan2.1" rather than Wan 2.1
@@ -73,7 +72,8 @@ func TestFamiliesAreListed(t *testing.T) {
 	}
 }
 
-// paragraph is the first with such words in a file, or in one below a folder.
+// paragraph returns the first paragraph with these words in a file, or in one below a
+// folder.
 func paragraph(t *testing.T, where, words string) string {
 	t.Helper()
 	for file := range files(t, "") {
@@ -92,9 +92,9 @@ func paragraph(t *testing.T, where, words string) string {
 	return ""
 }
 
-// Clients ask a model's configuration what it needs, not which family it is of: code of
-// a page or integration that compares with a family's name forgets the next one. The
-// demo is of one family, and its latent of no other.
+// Clients read what a model needs from its configuration, not from its family: code of
+// a page or integration that tests for a family's name fails for the next one. The demo
+// is the exception: its latent belongs to one family.
 func TestClientsKnowNoFamily(t *testing.T) {
 	var names []string
 	for _, family := range vae.Families() {

@@ -14,9 +14,10 @@ import (
 	"tessera/app/job"
 )
 
-// A word of requests joins these places by hand, beside those that tests of packages
-// session and api hold; {word} is its name, {python} that in Python, {text} each text that
-// it may be. A path that ends in a slash is every file of the folder.
+// A new word of requests must be added to these places by hand, besides those that
+// tests of packages session and api check. {word} is its name, {python} its name in
+// Python, {text} each of its possible texts. A path that ends in a slash means every
+// file of the folder.
 var wordPlaces = []struct{ where, words string }{
 	{"web/settings.js", " {word}: '"},
 	{"web/settings.js", " {word}: /^"},
@@ -29,12 +30,12 @@ var wordPlaces = []struct{ where, words string }{
 	{"integrations/comfyui/nodes.py", ` {python}={python}`},
 	{"docs/reference/cli.md", "| `--{word} "},
 	{"docs/guides/python.md", "`{python}`"},
-	{"docs/guides/server.md", "`{word}`"},
+	{"docs/reference/http.md", "`{word}`"},
 	{"docs/guides/comfyui.md", "`{python}`"},
 }
 
-// textPlaces are those of the texts, where a word has a list of them: of every word, or
-// of the one that is named.
+// textPlaces are the places of the texts, for words with a list of them: for every
+// word, or for the named one.
 var textPlaces = []struct{ where, words, of string }{
 	{"web/protocol.js", "'{text}'", ""},
 	{"web/index.html", `<option value="{text}" data-t="settings.{word}.{text}">`, ""},
@@ -44,7 +45,7 @@ var textPlaces = []struct{ where, words, of string }{
 	{"docs/reference/tiles.md", "| `{text}` |", "tiling"},
 }
 
-// Every place where a user can say a word of requests, or reads of it, has it.
+// Every place where a user can set a word of requests, or read about it, has it.
 func TestWordsHavePlaces(t *testing.T) {
 	for _, word := range job.Words() {
 		for _, place := range wordPlaces {
@@ -61,7 +62,7 @@ func TestWordsHavePlaces(t *testing.T) {
 	}
 }
 
-// inPython is a word as a parameter's name: "as" is Python's own.
+// inPython returns a word as a parameter's name: "as" is reserved in Python.
 func inPython(word string) string {
 	if word == "as" {
 		return "as_"
@@ -69,7 +70,7 @@ func inPython(word string) string {
 	return word
 }
 
-// holds is whether a file, or each of a folder, has such words.
+// holds checks that a file, or each file of a folder, contains these words.
 func holds(t *testing.T, where, words string) {
 	t.Helper()
 	found := false
@@ -85,7 +86,7 @@ func holds(t *testing.T, where, words string) {
 	assert.True(t, found, "no such file: %s", where)
 }
 
-// The server node of each of ComfyUI's example workflows has an input, and a value, for
+// The server node in each of ComfyUI's example workflows has an input and a value for
 // each word.
 func TestWordsOfWorkflows(t *testing.T) {
 	nodes := 0
@@ -123,8 +124,8 @@ func TestWordsOfWorkflows(t *testing.T) {
 	assert.NotZero(t, nodes, "no TesseraServer in a workflow")
 }
 
-// A language of the page is a file of strings, which i18n.js loads and the page offers;
-// what it says where no script runs is in every language.
+// Each language of the page has a file of strings, i18n.js loads it and the page offers
+// it; the texts for browsers without scripts are in every language.
 func TestLanguagesAreOffered(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(root, "web/index.html"))
 	require.NoError(t, err)
@@ -137,7 +138,7 @@ func TestLanguagesAreOffered(t *testing.T) {
 		languages++
 		holds(t, "web/i18n.js", "import "+language+" from './strings/"+language+".js';")
 		holds(t, "web/index.html", `<option value="`+language+`" lang="`+language+`">`)
-		if language != "en" { // of the page itself
+		if language != "en" { // the language of the page
 			assert.Equal(t, 2, strings.Count(string(page), `<span lang="`+language+`">`), "web/index.html: texts in %s without a script", language)
 		}
 	}

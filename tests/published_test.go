@@ -18,7 +18,7 @@ import (
 
 var update = flag.Bool("update", false, "write web/places.js from the table of published checkpoints")
 
-// places is web/places.js for the table of published checkpoints.
+// places returns web/places.js for the table of published checkpoints.
 func places() string {
 	var b strings.Builder
 	b.WriteString(`// Where checkpoints are published: the table of format/known, which ` + "`go test ./tests -run TestPlaces -update`" + ` writes.
@@ -43,7 +43,7 @@ export const places = [
 	return b.String() + "];\n"
 }
 
-// The page offers the checkpoints that `tessera pull` fetches.
+// The page offers the checkpoints that `tessera pull` downloads.
 func TestPlacesAreTheTable(t *testing.T) {
 	path := filepath.Join(root, "web/places.js")
 	if *update {
@@ -54,8 +54,8 @@ func TestPlacesAreTheTable(t *testing.T) {
 	require.Equal(t, places(), string(script))
 }
 
-// No two checkpoints have one name, or one file's name here, and docs/reference/models.md has a row for
-// each of them, with its size and licence.
+// Checkpoints have unique names and local file names, and docs/reference/models.md has a row for
+// each, with its size and licence.
 func TestPublishedCheckpoints(t *testing.T) {
 	doc, err := os.ReadFile(filepath.Join(root, "docs/reference/models.md"))
 	require.NoError(t, err)

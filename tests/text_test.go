@@ -13,9 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What ties a file to the machine it was made on: a path into somebody's home
-// or checkout, or the host of a package registry, where configuration or a
-// mirror decides. Written so that they don't match themselves.
+// Patterns of what ties a file to the machine it was made on: a path in somebody's home
+// or checkout, or the host of a package registry, which configuration or a mirror
+// should determine. They are written so that they don't match themselves.
 var (
 	machinePath  = regexp.MustCompile("(^|[\\s\"'`=:(\\[,])/(root|home|work|Users)/")
 	registryHost = regexp.MustCompile(`(?i)\b(pypi\.(org|python)|pythonhosted\.(org|com)|npmjs\.(org|com)|yarnpkg\.com|(deb|security|snapshot|ftp)\.debian\.org|(archive|ports|security)\.ubuntu\.com|(proxy|sum)\.golang\.(org|com))`)
@@ -51,7 +51,7 @@ func TestMachinePatterns(t *testing.T) {
 	}
 }
 
-// TestLines prints how much there is to read and maintain.
+// TestLines prints how much text there is to read and maintain.
 func TestLines(t *testing.T) {
 	kinds := map[string]int{}
 	for file := range files(t, "") {
@@ -71,7 +71,7 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// lines of a file, none of one that is not text.
+// lines returns the lines of a file, none if it is not text.
 func lines(t *testing.T, file string) []string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(root, file))

@@ -25,10 +25,9 @@ func newAxis(cells, tilePixels, overlapPixels, factor int) axis {
 	return a
 }
 
-// spans lists the tiles along the axis. A last tile that lies wholly in the
-// overlap of the one before is skipped; border tiles are cut, not shifted. An
-// axis that fits one tile is thus one span of full weight, which is why the
-// reference's early exit needs no code here.
+// spans lists the tiles along the axis. It skips a last tile that lies wholly in the
+// overlap of the previous one; border tiles are cut, not shifted. An axis that fits one
+// tile is one span of full weight, so the reference's early exit needs no code here.
 func (a axis) spans() []span {
 	var list []span
 	for start := 0; start < a.cells; start += a.step {

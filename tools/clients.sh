@@ -1,7 +1,7 @@
 #!/bin/sh
-# Tries other programs' clients against a tessera serve of this machine, on lavapipe
-# where the user has chosen no driver, and engines that run tessera batch. Each result
-# is to be the command line's.
+# Tests other programs' clients against a local tessera serve, and engines that run
+# tessera batch, on lavapipe unless the user has selected a driver. Each result must
+# equal the command line's.
 #
 #   tools/clients.sh            all parts
 #   tools/clients.sh comfyui    one: the node pack in a real ComfyUI without a window
@@ -11,20 +11,20 @@
 #   tools/clients.sh wheel      the wheel of tools/dist.sh, with nothing beside it
 #   tools/clients.sh ray        integrations/ray on two nodes, one of SwiftShader; minutes
 #
-# COMFYUI=DIR names a checkout, else one is cloned. Packages, some gigabytes for
-# PyTorch, go into virtual environments in build/clients; needs Python 3.11 or later,
-# curl and ffmpeg.
+# COMFYUI=DIR names a checkout, otherwise the script clones one. Packages go into
+# virtual environments in build/clients, with some gigabytes for PyTorch. Needs Python
+# 3.11 or later, curl and ffmpeg.
 set -eu
 cd "$(dirname "$0")/.."
 out=$PWD/build/clients
 parts="comfyui curl diffusers python wheel ray"
 
-# venv NAME PACKAGES makes or keeps a virtual environment with them.
+# venv NAME PACKAGES creates or reuses a virtual environment with these packages.
 venv() {
 	[ "$(cat "$out/$1/installed" 2>/dev/null)" = "$2" ] && return
 	echo "clients: installing into $out/$1: $2" >&2
 	rm -rf "$out/$1"
-	python3 -m venv "$out/$1" || { echo "clients: needs Python with venv, e.g. apt-get install python3-venv" >&2; exit 1; }
+	python3 -m venv "$out/$1" || { echo "clients: needs Python with venv, for example apt-get install python3-venv" >&2; exit 1; }
 	# shellcheck disable=SC2086 # packages are words
 	"$out/$1/bin/pip" install -q --disable-pip-version-check --only-binary=:all: $2
 	echo "$2" >"$out/$1/installed"
@@ -37,14 +37,14 @@ comfyui() {
 		git clone -q --depth 1 --branch v0.33.0 https://github.com/Comfy-Org/ComfyUI "$comfy" ||
 			{ echo "clients: no ComfyUI: COMFYUI=DIR names a checkout" >&2; exit 1; }
 	fi
-	# without the page and its templates, which nobody looks at here
+	# without the page and its templates, which this test does not use
 	needs=$(sed -e 's/#.*//' -e '/^comfyui-/d' -e '/^torch\(vision\|audio\)\{0,1\}$/d' "$comfy/requirements.txt" | tr -s ' \n' ' ')
 	venv comfyui "torch==2.9.1 torchvision==0.24.1 torchaudio==2.9.1 requests websockets $needs"
 	tools/comfyui.sh "$out"
 	"$out/comfyui/bin/python" -u tools/clients/comfyui.py --comfyui "$comfy" --tessera "$out/tessera" --models "$out/models" --folder "$out/run"
 }
 
-# The parts of tools/clients/server.py are one virtual environment's.
+# All parts of tools/clients/server.py use one virtual environment.
 server() {
 	venv python "torch==2.9.1 numpy==2.4.6 diffusers==0.42.1 transformers==5.23.0 requests==2.34.2 pillow==13.0.0 safetensors==0.8.0 mypy==2.4.1"
 	"$out/python/bin/python" -u tools/clients/server.py --tessera "$out/tessera" --models "$out/models" --folder "$out/run-server" "$1"
@@ -60,7 +60,8 @@ python() {
 	(cd integrations/python && "$out/python/bin/python" -m mypy)
 }
 
-# wheel installs what tools/dist.sh built, or builds it, where no program is on the PATH.
+# wheel installs the wheel that tools/dist.sh built, or builds it. There is no program
+# on the PATH.
 wheel() {
 	ls build/dist/tessera_vae-*-manylinux*.whl >/dev/null 2>&1 || tools/dist.sh linux/amd64
 	rm -rf "$out/wheel"
@@ -70,7 +71,7 @@ wheel() {
 	(cd "$out/wheel" && PATH=/usr/bin:/bin bin/python ../../../tools/clients/wheel.py "$out/tessera" "$out/models/wan.safetensors")
 }
 
-# ray runs many clips on two nodes of this machine.
+# ray runs many clips on two local nodes.
 ray() {
 	swiftshader=/usr/lib/chromium/vk_swiftshader_icd.json
 	[ -f $swiftshader ] || { echo "clients: no SwiftShader: Debian's chromium package has it" >&2; exit 1; }
@@ -85,7 +86,7 @@ done
 tools/deps.sh
 . tools/adapter.sh
 mkdir -p "$out/models"
-[ -f web/dist/index.html ] || tools/web.sh # without its page serve won't start
+[ -f web/dist/index.html ] || tools/web.sh # serve needs its page to start
 CGO_ENABLED=0 go build -o "$out/tessera" ./cmd/native
 go run ./tools/checkpoints "$out/models"
 cp assets/tiny-seedvr2.safetensors "$out/models/seedvr2.safetensors"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Writes ComfyUI's node pack: a folder to publish as a git repository, and a zip to unpack
-# into custom_nodes. The same commit gives the same bytes. tools/dist.sh runs it.
+# Writes ComfyUI's node pack: a folder to publish as a git repository, and a zip to
+# unpack into custom_nodes. Equal commits give equal bytes. tools/dist.sh runs it.
 #
 #   tools/comfyui.sh [DIR]    into DIR, else build/dist
 #

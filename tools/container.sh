@@ -1,6 +1,6 @@
 #!/bin/sh
 # Runs the steps of the Dockerfile without a daemon, each stage in a chroot on Debian's
-# smallest system, and then what servers do with the image, as its user, with its
+# smallest system. It then uses the image as servers do: as its user, with its
 # environment and without a screen. Needs root, Debian or Ubuntu; minutes and 1.5 GB.
 #
 #   tools/container.sh
@@ -14,7 +14,7 @@ die() { echo "container: $*" >&2; exit 1; }
 
 sid_or_skip container
 
-# Mounts are this process's own and end with it.
+# Mounts belong to this process and end with it.
 if [ -z "${TESSERA_UNSHARED:-}" ]; then
 	TESSERA_UNSHARED=1 exec unshare --mount "$0" "$@"
 fi
@@ -22,7 +22,7 @@ cache=${TESSERA_CONTAINER:-${XDG_CACHE_HOME:-${HOME:?}/.cache}/tessera/container
 work=$(mktemp -d)
 server=
 
-# cleared removes the stages, once nothing of this machine is in them any more.
+# cleared removes the stages once nothing of this machine is mounted in them.
 cleared() {
 	[ -z "$server" ] || kill "$server" 2>/dev/null || true
 	for mounted in "$work"/*/dev "$work"/*/proc; do
@@ -32,7 +32,7 @@ cleared() {
 }
 trap cleared EXIT
 
-# base makes debian:SUITE-slim's like, once.
+# base creates the equivalent of debian:SUITE-slim, once.
 base() {
 	[ -e "$cache/$1.made" ] && return
 	command -v debootstrap >/dev/null || {
@@ -48,7 +48,7 @@ base() {
 	touch "$cache/$1.made"
 }
 
-# stage FROM NAME begins another chroot.
+# stage FROM NAME starts another chroot.
 stage() {
 	case $1 in debian:*-slim) suite=${1#debian:} suite=${suite%-slim} ;; *) die "FROM $1: expected debian:SUITE-slim" ;; esac
 	base "$suite"
@@ -61,7 +61,7 @@ stage() {
 	user=0 folder=/
 }
 
-# within COMMAND... runs it as the image would, with nothing of this machine's environment.
+# within COMMAND... runs it as in the image, without this machine's environment.
 within() {
 	# shellcheck disable=SC2046 # NAME=VALUE are words
 	${hand:-} chroot --userspec="$user:$user" "$root" env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
@@ -84,7 +84,7 @@ copy() {
 	done
 }
 
-# step INSTRUCTION ARGUMENTS runs one; what is not known is refused.
+# step INSTRUCTION ARGUMENTS runs one instruction and refuses unknown ones.
 step() {
 	echo "container: $1 $2"
 	case $1 in
@@ -105,7 +105,7 @@ step() {
 	esac
 }
 
-# joined prints the instructions, a line each.
+# joined prints the instructions, one per line.
 joined() { sed -e '/^#/d' -e :a -e '/\\$/{N;s/\\\n *//;ta' -e '}' -e '/^$/d' Dockerfile; }
 
 archives=$(ls build/dist/tessera-*-linux-amd64.zip 2>/dev/null | wc -l)

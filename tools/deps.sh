@@ -1,7 +1,7 @@
 #!/bin/sh
-# Fetches what Tessera needs beside its own binary: the pinned Dawn library
-# into the user cache and, on a Linux machine without a usable Vulkan adapter,
-# Mesa's lavapipe. Says nothing when there is nothing to do.
+# Fetches what Tessera needs besides its own binary: the pinned Dawn library into the
+# user cache and, on a Linux machine without a usable Vulkan adapter, Mesa's lavapipe.
+# Prints nothing if nothing is missing.
 #
 #   tools/deps.sh          what a user needs
 #   tools/deps.sh --test   also what make test needs: the older Dawn, Chromium with
@@ -10,7 +10,8 @@
 #   tools/deps.sh --dist DIR   only the libraries of every platform, with their
 #                              licences, for tools/dist.sh
 #
-# Exit codes: 0 all there, 1 something failed, 3 commands for root were printed.
+# Exit codes: 0 nothing is missing, 1 something failed, 3 the script printed commands
+# for root.
 set -eu
 . "$(dirname "$0")/pins.sh"
 
@@ -22,7 +23,7 @@ say() { printf 'deps: %s\n' "$*"; }
 die() { printf 'deps: %s\n' "$*" >&2; exit 1; }
 has() { command -v "$1" >/dev/null 2>&1; }
 
-# as_root COMMAND: runs it, or keeps it for the list printed at the end.
+# as_root COMMAND runs it, or adds it to the list printed at the end.
 todo=
 as_root() {
 	if [ "$(id -u)" = 0 ]; then
@@ -34,7 +35,7 @@ as_root() {
 	fi
 }
 
-# finish ends the run; without root it prints the commands that are left.
+# finish ends the run; without root it prints the remaining commands.
 finish() {
 	[ -z "$todo" ] && return
 	printf '%s\n' "deps: not root. Run these, then this again:$todo" >&2
@@ -59,7 +60,7 @@ sha512() { # base64, as npm writes it
 	node -p 'require("crypto").createHash("sha512").update(require("fs").readFileSync(process.argv[1])).digest("base64")' "$1"
 }
 
-# cache prints the directory that Go's os.UserCacheDir names.
+# cache prints the directory of Go's os.UserCacheDir.
 cache() {
 	case $os in
 	linux) dir=${XDG_CACHE_HOME:-${HOME:?}/.cache} ;;
@@ -69,7 +70,7 @@ cache() {
 	echo "$dir/tessera/dawn"
 }
 
-# there FILE SHA256: it is there and whole.
+# there FILE SHA256 succeeds if the file exists and is complete.
 there() { [ -f "$1" ] && [ "$(sha256 "$1")" = "$2" ]; }
 
 # install_library FROM TO SHA256
@@ -90,7 +91,7 @@ run_pip() {
 	if has pip3; then pip3 "$@"; elif has pip; then pip "$@"; else run_python -m pip "$@"; fi
 }
 
-# need_pip succeeds when there is a pip, installing one where it may.
+# need_pip succeeds if there is a pip, and installs one if it may.
 need_pip() {
 	run_pip --version >/dev/null 2>&1 && return
 	[ "$os" = linux ] || die "pip is missing: install Python 3"
@@ -117,7 +118,7 @@ fetch_wheel() {
 	done
 }
 
-# all_there DIRECTORY, then FILE SHA256 pairs: they are there and whole.
+# all_there DIRECTORY, then FILE SHA256 pairs: succeeds if all exist and are complete.
 all_there() {
 	in=$1
 	shift
@@ -150,8 +151,8 @@ fetch_npm() {
 	done
 }
 
-# dist_libraries fetches what the archives of tools/dist.sh hold into $1, a
-# folder for each package, and the newer Dawn that tests/windows tries.
+# dist_libraries fetches the libraries for the archives of tools/dist.sh into $1, a
+# folder for each package, and the newer Dawn that tests/windows tests.
 dist_libraries() {
 	fetch_wheel $wheel manylinux_2_28_x86_64 $wheel_linux "$1/linux" \
 		rillfacet/libwebgpu_dawn.so $wheel_linux_lib $wheel_notices_file $wheel_notices
@@ -180,8 +181,8 @@ mesa_version() { # major version of the candidate, 0 when there is none
 		sed -n 's/^ *Candidate: *\([0-9]*\).*/\1/p' | grep . || echo 0
 }
 
-# backports_source prints an apt source for suite $1-backports with the URI of
-# a source configured for suite $1: first in deb822 form, then as one line.
+# backports_source prints an apt source for suite $1-backports with the URI of a source
+# configured for suite $1: first in deb822 form, then as one line.
 backports_source() {
 	for f in /etc/apt/sources.list.d/*.sources; do
 		[ -f "$f" ] || continue
@@ -201,7 +202,7 @@ backports_source() {
 	[ -s "$tmp/backports.list" ] && echo "$tmp/backports.list"
 }
 
-# lavapipe installs Mesa's Vulkan on the processor.
+# lavapipe installs Mesa's Vulkan driver for the processor.
 lavapipe() {
 	has apt-get || die "no Vulkan adapter is usable, and no apt-get to install Mesa's lavapipe:
 $(cat "$tmp/adapters.log")"
@@ -223,10 +224,10 @@ $(cat "$tmp/adapters.log")"
 	apt_install -t "$codename-backports" mesa-vulkan-drivers libvulkan1
 }
 
-# debian succeeds where apt-get installs browsers: Ubuntu's are snaps.
+# debian succeeds if apt-get installs browsers: Ubuntu's are snaps.
 debian() { has apt-get && [ "$(. /etc/os-release && echo "${ID:-}")" != ubuntu ]; }
 
-# swiftshader_icd makes the second Vulkan driver of the tests available.
+# swiftshader_icd installs the tests' second Vulkan driver.
 swiftshader_icd() {
 	[ -f $swiftshader ] && return
 	if ! debian; then
@@ -236,7 +237,7 @@ swiftshader_icd() {
 	apt_install chromium
 }
 
-# programs are what some tests run, and a compiler for go test -race.
+# programs installs the programs that some tests run, and a compiler for go test -race.
 programs() {
 	missing=
 	has ffmpeg || missing=ffmpeg
@@ -244,7 +245,7 @@ programs() {
 	[ -z "$missing" ] || apt_install $missing
 }
 
-# static_host is what the page is served with where a test wants somebody's host.
+# static_host installs the server that tests use as a static host.
 static_host() {
 	has nginx || [ -x /usr/sbin/nginx ] && return
 	if ! has apt-get; then
@@ -254,7 +255,7 @@ static_host() {
 	apt_install nginx-light
 }
 
-# other_browser is one with another engine for WebGPU.
+# other_browser installs a browser with another WebGPU engine.
 other_browser() {
 	has firefox || has firefox-esr && return
 	if ! debian; then
@@ -264,7 +265,7 @@ other_browser() {
 	apt_install firefox-esr
 }
 
-# dawn_linux_other: no pinned build, so the distribution's.
+# dawn_linux_other takes the distribution's build, because none is pinned.
 dawn_linux_other() {
 	say "no pinned Dawn for Linux on $arch: taking the distribution's libwebgpu-dawn0"
 	ldconfig -p 2>/dev/null | grep -q 'libwebgpu_dawn\.so' && return

@@ -1,9 +1,9 @@
 #!/bin/sh
-# Builds what a release has into build/dist: archives that people download, the Python
-# package's wheels, the npm package, ComfyUI's node pack, the sources as a Go module, a
-# bill of materials, the context of the container's image, manifests for package
-# managers, and SHA256SUMS. docs/internals/releasing.md says what to do with them.
-# Needs Go, Node and pip. The same commit gives the same bytes.
+# Builds a release into build/dist: archives to download, the Python package's wheels,
+# the npm package, ComfyUI's node pack, the sources as a Go module, a bill of
+# materials, the context of the container image, manifests for package managers, and
+# SHA256SUMS. docs/internals/releasing.md describes their use. Needs Go, Node and pip. Equal
+# commits give equal bytes.
 #
 #   tools/dist.sh                  everything
 #   tools/dist.sh windows/amd64    only the archives and wheels of these platforms

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Runs the tests of package media with Debian sid's ffmpeg, in a chroot. Versions of
-# ffmpeg differ in options, in words and in what they write, and people have the newest.
+# ffmpeg differ in options, messages and output, and users have the newest.
 #
 #   TESSERA_FFMPEG_ROOT=DIR   where the chroot is kept; default in the user's cache.
 #                             Remove it for a newer ffmpeg
@@ -11,7 +11,7 @@ cd "$(dirname "$0")/.."
 
 sid_or_skip
 
-# Mounts are this process's own and end with it.
+# Mounts belong to this process and end with it.
 if [ -z "${TESSERA_UNSHARED:-}" ]; then
 	TESSERA_UNSHARED=1 exec unshare --mount "$0" "$@"
 fi

@@ -1,8 +1,7 @@
 #!/bin/sh
-# One command for a real card. In a checkout it packs a folder that needs nothing
-# but the card's driver, and runs it; the folder can be carried to a machine
-# without Go, Node or network and run there, as one file too. It writes report.md
-# beside itself.
+# One command for a real card. In a checkout it packs a folder that needs only the
+# card's driver, and runs it. The folder, or the single file, can be copied to a
+# machine without Go, Node or network and run there. It writes report.md beside itself.
 #
 #   tools/gpu.sh        packs build/gpu and build/gpu.tar.gz, then runs it here
 #   tools/gpu.sh pack   packs only
@@ -18,19 +17,19 @@
 #   STEPS="goldens decodes torch bench ops"   only some
 #   VK_DRIVER_FILES=F, ADAPTER=N   that driver, that adapter
 #
-# Each part has a bound of its own, so that none takes the others' time; what it
-# did not get to is said. Figures go before the longest, the operations' tables. On
-# a processor clips are small and tests are those of make test.
+# Each part has its own time limit, so that no part uses the others' time; the report
+# names what did not run. Figures come before the slowest part, the operations' tables.
+# On a processor, clips are small and tests are those of make test.
 #
-# Exit codes: 0 all passed or was skipped, 1 something failed; the report is
-# written either way.
+# Exit codes: 0 everything passed or was skipped, 1 something failed; the report is
+# written in both cases.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 
-most=66000000 # bytes of the folder, which has to go through a limit of 64 MiB
+most=66000000 # bytes of the folder, which must fit a limit of 64 MiB
 
-# pack builds the folder. The page and the demo's clip and model are left out of the
-# program, which needs neither here.
+# pack builds the folder. It leaves the page and the demo's clip and model out of the
+# program, which does not need them here.
 pack() {
 	cd "$here/.."
 	out=build/gpu
@@ -45,7 +44,7 @@ pack() {
 		printf '{"Replace":{'
 		{
 			find "$PWD/web/dist" -type f ! -name icon.svg 2>/dev/null | sed 's/.*/"&":""/'
-			find "$PWD/assets" -type f ! -name '*.go' | sed "s|.*|\"&\":\"$PWD/$out/empty\"|" # of which each must be there
+			find "$PWD/assets" -type f ! -name '*.go' | sed "s|.*|\"&\":\"$PWD/$out/empty\"|" # each of which must exist
 		} | paste -sd , -
 		printf '}}'
 	} >$out/overlay.json
@@ -72,7 +71,7 @@ pack() {
 	echo "gpu: build/gpu.tar.gz, $(wc -c <build/gpu.tar.gz) bytes"
 }
 
-# left is how many seconds there are, at most $1 of them.
+# left prints the remaining seconds, at most $1.
 left() {
 	rest=$((begun + ${LIMIT:-540} - 5 - $(date +%s)))
 	[ "$rest" -lt "$1" ] || rest=$1
@@ -80,14 +79,14 @@ left() {
 	echo $rest
 }
 
-# within runs a command for so many seconds at most.
+# within runs a command for at most this many seconds.
 within() {
 	seconds=$(left "$1")
 	shift
 	timeout -k 5 "$seconds" "$@"
 }
 
-# wanted says whether a step is.
+# wanted succeeds if a step is selected.
 wanted() { case " ${STEPS:-goldens decodes torch bench ops} " in *" $1 "*) ;; *) return 1 ;; esac; }
 
 say() { printf '%s\n' "$*" >>"$report"; }
@@ -99,8 +98,8 @@ quote() {
 	say '```'
 }
 
-# tests runs a package's tests, some programs at once: name, seconds, what they are,
-# then what to run, a program each.
+# tests runs a package's tests, some programs at once: name, seconds, description, then
+# what to run, one program each.
 tests() {
 	package=$1 seconds=$2 what=$3 start=$(date +%s) ended=0
 	shift 3
@@ -124,7 +123,7 @@ tests() {
 	done
 }
 
-# tables_of are the tests of operations, the convolutions' in three parts each.
+# tables_of lists the tests of operations, the convolutions' in three parts each.
 tables_of() {
 	(cd "$here/wgsl" && ./test -test.list '^Test') | grep '^Test' | while read -r name; do
 		case $name in
@@ -134,8 +133,8 @@ tables_of() {
 	done
 }
 
-# driver finds the card's Vulkan driver. In containers its loader and the file that
-# names it are often missing though its libraries are there.
+# driver finds the card's Vulkan driver. In containers, its loader and the file that
+# names it are often missing although its libraries exist.
 driver() {
 	for folder in /usr/local/nvidia/lib64 /usr/local/nvidia/lib; do
 		[ ! -d $folder ] || export LD_LIBRARY_PATH="${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$folder"
@@ -169,8 +168,8 @@ bench() {
 	within "$limit" "$here/tessera" -q --progress=none bench --dawn "$dawn" ${ADAPTER:+--adapter=$ADAPTER} "$@" --report "$here/part.md" >"$here/bench.log" 2>&1
 }
 
-# decode adds a line about a clip: seconds, MODEL:WxH:FRAMES, flags. Where one is too
-# long, larger ones of its model are left out.
+# decode adds a line about a clip: seconds, MODEL:WxH:FRAMES, flags. If a clip takes
+# too long, larger clips of its model are left out.
 decode() {
 	limit=$1 model=${2%%:*} frames=${2##*:} size=${2#*:}
 	size=${size%:*}
@@ -188,7 +187,7 @@ decode() {
 	fi
 }
 
-# run does everything that there is time for.
+# run does everything that fits the time.
 run() {
 	begun=$(date +%s) bad= fails= unended= slow=
 	report=$here/report.md
@@ -207,11 +206,11 @@ run() {
 		cat "$report"
 		exit 1
 	fi
-	sed -E "s|$here/||g; /^ *(kernels?|chosen) /d" "$here/devices.log" >>"$report" # those at the end
+	sed -E "s|$here/||g; /^ *(kernels?|chosen) /d" "$here/devices.log" >>"$report" # these come at the end
 	say '```'
 	say ""
 	user=${XDG_CACHE_HOME:-$HOME/.cache}
-	export XDG_CACHE_HOME="$here/cache" # nothing is compiled yet, and nothing left behind
+	export XDG_CACHE_HOME="$here/cache" # nothing is compiled yet, and nothing remains
 	short= tables=all jobs=${JOBS:-$((1 + $(nproc) / 2))} every=--every-kernel sizes=${SIZES:-1280x720 1920x1080} long=${LONG-832x480}
 	if awk -v n="${ADAPTER:-*}" '/^[* ] *[0-9]+ / {on = $1 == n || $1 == "*" && $2 == n} on && /, cpu, / {found = 1} END {exit !found}' "$here/devices.log"; then
 		export XDG_CACHE_HOME="$user" # whose drivers compile for minutes
@@ -237,7 +236,7 @@ run() {
 		for clip in $clips; do
 			case $first in
 			*" ${clip%%:*} "*) decode 60 "$clip" ;;
-			*) decode 100 "$clip" $every ;; # kernels are tried
+			*) decode 100 "$clip" $every ;; # with trials of kernels
 			esac
 			first="$first${clip%%:*} "
 		done
@@ -292,7 +291,7 @@ run() {
 	[ -z "$bad" ]
 }
 
-# worst is the largest NMSE of goldens in a storage.
+# worst prints the largest NMSE of goldens in a storage.
 worst() {
 	awk -v want="$1" '/^=== (RUN|NAME|CONT)/ {in_it = $3 ~ want || want == "f16" && $3 ~ /Matrix|Winograd|Goldens\/winograd/} in_it && / NMSE / {some = 1; if ($NF + 0 > most) most = $NF + 0} END {if (some) printf "%.0e", most; else printf "none"}' "$here/vae.log"
 }

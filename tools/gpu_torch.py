@@ -1,9 +1,8 @@
-"""What PyTorch does on the same card: called by gpu.sh, prints markdown.
+"""Measures PyTorch on the same card: called by gpu.sh, prints markdown.
 
-A matrix product for the card's own peak, the convolutions that `tessera bench`
-has, and the decodes that gpu.sh asks for in MODEL:WxH:FRAMES, by torch_vae.py's
-networks with weights that are made up: all of it bf16 and eager. What there is no
-memory for is said.
+A matrix product for the card's peak, the convolutions of `tessera bench`, and the
+decodes that gpu.sh requests as MODEL:WxH:FRAMES, by torch_vae.py's networks with
+random weights: all of it bf16 and eager. It reports what does not fit the memory.
 """
 
 import sys
@@ -11,7 +10,7 @@ import time
 
 
 def best(work, torch, runs=5):
-    """Seconds of the quickest run, after one that warms up."""
+    """Seconds of the fastest run, after one that warms up."""
     work()
     took = []
     for _ in range(runs):

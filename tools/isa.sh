@@ -1,7 +1,7 @@
 #!/bin/sh
-# Writes docs/benchmarks/isa.md: what AMD's and NVIDIA's shader compilers make of the
-# kernels, without a card. Mesa's real drivers run on pretended kernel drivers, from
-# Debian's package mesa-drm-shim. Pipelines compile; what is submitted computes nothing.
+# Writes docs/benchmarks/isa.md: what AMD's and NVIDIA's shader compilers produce from
+# the kernels, without a card. Mesa's real drivers run on simulated kernel drivers from
+# Debian's package mesa-drm-shim. Pipelines compile; submissions compute nothing.
 #
 #   tools/isa.sh        needs root and Debian or Ubuntu; about 4 minutes, the first
 #                       time some more and 1 GB for a chroot
@@ -35,7 +35,7 @@ esac
 
 sid_or_skip
 
-# Mounts are this process's own and end with it.
+# Mounts belong to this process and end with it.
 if [ -z "${TESSERA_UNSHARED:-}" ]; then
 	build
 	TESSERA_UNSHARED=1 exec unshare --mount "$0" "$@"
@@ -44,7 +44,7 @@ root=${TESSERA_ISA_ROOT:-${XDG_CACHE_HOME:-${HOME:?}/.cache}/tessera/isa}
 shim=$root/tessera
 dawn=$(sid_library)
 
-# list CARD writes its listing.
+# list CARD writes the card's listing.
 list() {
 	icd=/usr/share/vulkan/icd.d
 	case $1 in
@@ -53,7 +53,7 @@ list() {
 	ada) driver="LD_PRELOAD=libnouveau_noop_drm_shim.so NOUVEAU_CHIPSET=192 VK_DRIVER_FILES=$icd/nouveau_icd.json NAK_DEBUG=print" ;;
 	*) die "no card $1: there are navi31 navi21 ada ampere" ;;
 	esac
-	# UNTRIED: a card that computes nothing would fail the trial of its f16
+	# UNTRIED: a simulated card computes nothing and would fail the test of its f16
 	chroot "$root" env -u VK_ICD_FILENAMES HOME=/root MESA_SHADER_CACHE_DISABLE=1 TESSERA_UNTRIED=1 TESSERA_DAWN="/tessera/dawn/$(basename "$dawn")" \
 		$driver /tessera/out/isa compile 2>"$out/$1.txt" || die "$1: $(tail -n 3 "$out/$1.txt")"
 }

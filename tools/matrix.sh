@@ -1,8 +1,8 @@
 #!/bin/sh
-# Computes what needs subgroup matrices, which few machines have, on a processor:
-# Mesa 26's lavapipe has them, and is Debian sid's. The operation tables of every
-# matrix kernel and of those in columns, which this driver has otherwise than the one
-# of other tests, and a small model in f16, in a chroot.
+# Tests subgroup matrices, which few machines have, on a processor: Debian sid's Mesa
+# 26 has them in lavapipe. In a chroot, runs the operation tables of every matrix
+# kernel and of the column kernels, which this driver has in another form than the
+# usual one, and a small model in f16.
 #
 #   TESSERA_ISA_ROOT=DIR   where the chroot is kept, the one of tools/isa.sh; default
 #                          in the user's cache
@@ -12,7 +12,7 @@ cd "$(dirname "$0")/.."
 
 sid_or_skip
 
-# Mounts are this process's own and end with it.
+# Mounts belong to this process and end with it.
 if [ -z "${TESSERA_UNSHARED:-}" ]; then
 	TESSERA_UNSHARED=1 exec unshare --mount "$0" "$@"
 fi
@@ -29,7 +29,7 @@ dawn=$(sid_library)
 mount --bind "$PWD" "$root/tessera/source"
 mount --bind "$(dirname "$(readlink -f "$dawn")")" "$root/tessera/dawn"
 
-# in_sid PACKAGE RUN [KERNEL] runs a package's tests there, all of which must run.
+# in_sid PACKAGE RUN [KERNEL] runs a package's tests there; none may be skipped.
 in_sid() {
 	echo "matrix: $1 $2${3:+ of $3}"
 	chroot "$root" env -u VK_ICD_FILENAMES HOME=/root GPU=require TABLES="${3:-matrix}" VK_DRIVER_FILES=/usr/share/vulkan/icd.d/lvp_icd.json \

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Writes the sources of HEAD into a new folder, as a module that others can import: its
-# path, here "tessera", is where it will be published, in go.mod and in every import.
+# Writes the sources of HEAD into a new folder as a module that others can import:
+# go.mod and every import get the path where it will be published instead of "tessera".
 #
 #   tools/module.sh github.com/OWNER/tessera DIR
 set -eu
@@ -25,4 +25,4 @@ find . -name '*.go' -o -name '*.sh' | while read -r file; do
 	sed -E "s,(^|[^A-Za-z0-9./~_-])tessera/($folders)\\b,\\1$path/\\2,g" "$file" >"$file.new"
 	if cmp -s "$file" "$file.new"; then rm "$file.new"; else cat "$file.new" >"$file" && rm "$file.new"; fi
 done
-gofmt -w . # sorts the imports anew
+gofmt -w . # sorts the imports again

@@ -10,12 +10,12 @@ out=${1:?usage: tools/npm.sh DIR}
 [ ! -e "$out" ] || { echo "npm: $out is there already, expected a new folder" >&2; exit 2; }
 mkdir -p "$out"
 
-# scripts NAME... prints these and what they import, each once.
+# scripts NAME... prints these scripts and their imports, each once.
 scripts() {
 	for name; do
 		case " ${seen-} " in *" $name "*) continue ;; esac
 		seen="${seen-} $name"
-		[ -f "web/$name" ] || continue # wasm_exec.js, which web/dist has
+		[ -f "web/$name" ] || continue # wasm_exec.js is only in web/dist
 		# shellcheck disable=SC2046 # names are words
 		scripts $(sed -n "s/^import .*'\.\/\(.*\)';$/\1/p" "web/$name")
 	done

@@ -1,8 +1,7 @@
-// Writes into the built page's sw.js which files it keeps: node offline.js DIR
+// Writes the list of files to store into the built page's sw.js: node offline.js DIR
 //
-// Not the worker itself, and nothing that only others read: licences, and the
-// picture for links. A packed file also counts as it comes from hosts that
-// unpack it.
+// The list leaves out the worker itself, and what the page does not use: licences, and
+// the picture for links. A packed file also counts in the form of hosts that unpack it.
 const crypto = require('crypto'), fs = require('fs'), path = require('path'), zlib = require('zlib');
 
 const dir = process.argv[2];

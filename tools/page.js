@@ -1,9 +1,9 @@
 // Finishes the built page: node page.js DIR
 //
-// Modules tell late which others they import: index.html names all that it
-// begins with. PAGE_URL is where the page will be: what shows links wants the
-// whole address of their picture. SOURCE_URL is where the source is published:
-// the page links to it, to its releases and to its README.
+// Browsers learn late which modules a module imports, so index.html names all modules
+// of the start. PAGE_URL is the page's address: previews of links need the absolute
+// address of the picture. SOURCE_URL is where the source is published: the page links
+// to it, to its releases and to its README.
 const fs = require('fs');
 
 const dir = process.argv[2];
@@ -26,7 +26,7 @@ function address(page, file) {
   return whole.replaceAll('&', '&amp;');
 }
 
-/** The links of the page's head; none where nothing is published. */
+/** Returns the links in the page's head; none if nothing is published. */
 function published(source) {
   if (!source) return '';
   if (!URL.canParse(source) || !/^https?:$/.test(new URL(source).protocol)) {

@@ -9,7 +9,7 @@
 #                                        Stable Diffusion's whole decoder at these sizes;
 #                                        takes hours, so it runs only if asked for
 #
-# Python and Node serve the peers only; what they need goes into build/peers.
+# Python and Node are only for the peers; their packages go into build/peers.
 set -eu
 cd "$(dirname "$0")/.."
 python="onnxruntime-webgpu==1.27.0 onnx==1.23.2 numpy==2.4.6 tflite==2.18.0"
@@ -22,7 +22,7 @@ mkdir -p $out
 if [ "$(cat $out/venv/installed 2>/dev/null)" != "$python" ]; then
 	echo "peers: installing $python into $out/venv" >&2
 	rm -rf $out/venv
-	python3 -m venv $out/venv || { echo "peers: needs Python 3.11 or later with venv, e.g. apt-get install python3-venv" >&2; exit 1; }
+	python3 -m venv $out/venv || { echo "peers: needs Python 3.11 or later with venv, for example apt-get install python3-venv" >&2; exit 1; }
 	$out/venv/bin/pip install -q --disable-pip-version-check --only-binary=:all: $python
 	echo "$python" >$out/venv/installed
 fi

@@ -1,7 +1,7 @@
-# What is downloaded, by version and hash: sourced by deps.sh.
+# Downloads, pinned by version and hash; sourced by deps.sh.
 #
-# To move a pin: change version and archive hash, run, copy the library's hash
-# that the failure prints, and name a new directory.
+# To move a pin: change the version and the archive hash, run, copy the library's hash
+# from the error message, and name a new directory.
 
 # The stable API: Dawn of October 2026, from a wheel.
 wheel=rillfacet==0.1.3
@@ -11,11 +11,11 @@ wheel_linux_lib=8481cc4a8a306d25299ddb6ee9ac3c5e6114da9e42c695adb68f86193c9de5a6
 wheel_macos=c3935306543a71af559784055c1ef199d55d0b157328e3599a67a3eebe2f48fe
 wheel_macos_lib=11220e249835134c797f8e3e6c9c99692953cf9a9d6f811fe53e16711ad9b722
 
-# The same for Windows has neither f16 nor subgroups, so it is only for tests.
+# This wheel for Windows lacks f16 and subgroups, so it is only for tests.
 wheel_windows=64a2e9feb86ba9951f65948df13b60aaba2f659ac39f7e63b466bfdca66c7636
 wheel_windows_lib=caeca8710d46124fdaa71ed8e1e25dd41d91a8f7f7c0781066bb2ecbf190d03c
 
-# The API as it was in 2025, before it was stable: the best there is for Windows.
+# The API of 2025, before it was stable: the best available for Windows.
 npm_pin=dawn-2025
 npm_linux=bun-webgpu-linux-x64@0.1.7
 npm_linux_hash=UEP7UZdEhx9otvkZczjsszL8ZVlrODANQvgl+C88/bNVmxDoFi7w1fWzGi1sZyakiETjmtFDq2/xCLhbSZxjqw==
@@ -30,8 +30,8 @@ dxc_hash=7db646669d1a2390551da675115ea125e68cb3d4d2c3a2d6e463372bf8d6ea87
 dxc_dxcompiler=d7e740883f8048233d15752bc5d4ba207fc03d835c78fffab26387d400892193
 dxc_dxil=0a0d059a51dd5e1916a4a9924817d70b5dbb8e0c103a102fa2c6c92cb748c27f
 
-# Microsoft's C++ runtime, which that Dawn is linked with and not every Windows
-# has.
+# Microsoft's C++ runtime, which that Dawn links with and some versions of Windows
+# lack.
 msvc=msvc-runtime==14.51.36231
 msvc_hash=89f70d1a37bb64164cdb09d02dd82d6b1400e1310be2995b4ed5a9f23efe2222
 msvc_folder=msvc_runtime-14.51.36231.data/data/Scripts
@@ -39,8 +39,8 @@ msvc_msvcp=7c26614e1d733892c2deac7e245ce115504b1d80592dd0a01b08e3e5a55f89ca
 msvc_vcruntime=d1f4225df2cd877dbf130d5668a021dce3f94118455ff5ec952061c30afc9ce7
 msvc_vcruntime_1=a7146c08f89fe5b04541ab507cdb59ff7b44534d4ba3c668a426c6450a03434e
 
-# What the archives of tools/dist.sh hold besides: Microsoft's older compiler,
-# which every Windows has but Wine lacks, and licences.
+# For the archives of tools/dist.sh: Microsoft's older compiler, which every Windows
+# has but Wine lacks, and licences.
 fxc=webgpu@0.6.2
 fxc_hash=3L4GfmqJLvYUIEWJngEQY+2HQiUlAFkg8+P8NDDj3Xx5hHHIFO/r8JW+ynfqBj7kHN4mbnwO74uB+lrRtLhp4Q==
 fxc_d3dcompiler=289767b49dc8525bce262ea06fee4ef9fced2e131a55b25654ce871c1f0498b2

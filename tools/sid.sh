@@ -1,5 +1,5 @@
-# Sourced by ffmpeg.sh, isa.sh and matrix.sh: a Debian sid with some packages, Mesa's
-# newest Vulkan drivers unless others are named, in a folder, once. Needs root and
+# Sourced by ffmpeg.sh, isa.sh and matrix.sh: creates a Debian sid with some packages
+# in a folder, once; by default with Mesa's newest Vulkan drivers. Needs root and
 # Debian or Ubuntu; some minutes and 1 GB.
 #
 #   sid_or_skip              says "skipped: REASON" and ends where that cannot be had
@@ -16,7 +16,7 @@ sid_or_skip() {
 	command -v apt-get >/dev/null || { echo "skipped: needs Debian or Ubuntu, whose packages it installs"; exit; }
 }
 
-# sid_uri prints where this system's packages come from.
+# sid_uri prints the address of this system's packages.
 sid_uri() {
 	{ sed -n 's/^URIs: *\([^ ]*debian\)\/* *$/\1/p' /etc/apt/sources.list.d/*.sources 2>/dev/null
 	awk '$1 == "deb" && $2 ~ /debian\/*$/ { print $2 }' /etc/apt/sources.list /etc/apt/sources.list.d/*.list 2>/dev/null; } | head -n 1

@@ -1,4 +1,4 @@
-"""Called by torch.sh: Tessera and PyTorch on one processor, in turns."""
+"""Times Tessera and PyTorch on one processor, in turns. torch.sh runs it."""
 
 import argparse
 import json
@@ -28,7 +28,7 @@ CASES = [  # name, model, operation, frames, side
     ("sd, image 512", PICTURES, "decode", 1, 512),
     ("sd, image 1024", PICTURES, "decode", 1, 1024),
 ]
-ALLOWED = 1e-6  # NMSE of results
+ALLOWED = 1e-6  # largest NMSE of results
 
 
 class Program:
@@ -59,12 +59,12 @@ class Program:
         return done.stdout
 
     def seconds(self, model, op, frames, side):
-        """Of the second run in one process."""
+        """Seconds of the second run in one process."""
         report = json.loads(self.run("--json", "-q", "--progress=none", "bench", op, "-m", model, "--precision=f32", "--seconds=1", f"--size={side}x{side}", f"--frames={frames}", "--tile=off"))
         return report["jobs"][0]["seconds"], report
 
     def result(self, model, op, given):
-        """What it makes of numbers."""
+        """The result for numbers."""
         np.save(f"{self.folder}/in.npy", given)
         common = ["-q", "--progress=none", "--precision=f32", "--tile=off", "-m", model, "in.npy", "-o", "out.npy"]
         self.run(op, *common, "--scale=none")
@@ -76,7 +76,7 @@ def net(folder, model):
     if model == SMALL:
         return torch_vae.SeedVR2(torch_vae.stored(path), (24, 32, 48, 48), 16, 8)
     kind = torch_vae.KL if model == PICTURES else torch_vae.SeedVR2
-    if not os.path.exists(path):  # weights by name and shape, as they are asked for
+    if not os.path.exists(path):  # weights by name and shape, as requested
         torch.manual_seed(1)
         made, made_up = {}, torch_vae.made_up("cpu", torch.float16)
 
@@ -121,7 +121,7 @@ def main():
             y = getattr(n, op)(x[None])[0]
             return time.perf_counter() - start, y
 
-        want = theirs()[1]  # the first is not timed
+        want = theirs()[1]  # the first run is not timed
         if op == "encode":
             want = want[:16]
         errors = []

@@ -16,7 +16,7 @@ import torch.nn.functional as F
 
 
 class Net:
-    """A network whose weights come by name and shape, with its causal memory."""
+    """A network that requests its weights by name and shape, with its causal memory."""
 
     def __init__(self, weight):
         self.weight, self.loaded, self.memory = weight, {}, {}
@@ -31,8 +31,8 @@ class Net:
         return f(x, self[name + ".weight", (out, x.shape[1], *kernel)], self[name + ".bias", (out,)], stride, padding)
 
     def causal(self, name, x, out, kernel=(3, 3, 3), stride=1, padding=1):
-        """A convolution over the last two frames and x; before the first one
-        there are zeros, or that one again."""
+        """A convolution over the last two frames and x. The first frame is preceded by
+        zeros, or by copies of it."""
         past = self.memory.get(name)
         if past is None:
             past = (torch.zeros_like(x[:, :, :1]) if self.zeros else x[:, :, :1]).expand(-1, -1, 2, -1, -1)
@@ -143,7 +143,7 @@ class Wan21(Net):
         return y + (x if x.shape[1] == out else self.conv(name + ".shortcut", x, out, (1, 1, 1)))
 
     def frames(self, f, x):
-        """A function of pictures on each frame."""
+        """Apply a function of pictures to each frame."""
         return f(x[0].transpose(0, 1)).transpose(0, 1)[None]
 
     def middle(self, x):
@@ -219,7 +219,7 @@ class KL(Net):
 
 
 def made_up(device, dtype):
-    """Weights of about the size that trained ones have."""
+    """Random weights of about the magnitude of trained ones."""
 
     def weight(name, shape):
         if len(shape) == 1 or name.endswith("gamma"):
@@ -244,7 +244,7 @@ def stored(path):
 
 
 def values(key, n):
-    """The goldens' n numbers of a name."""
+    """The goldens' n numbers for a name."""
     import numpy as np
 
     h = 14695981039346656037
@@ -282,7 +282,7 @@ def golden(path, case):
 
 
 def check(folder):
-    """Whether all this is what the goldens say."""
+    """Check the networks against the goldens."""
     seedvr2 = SeedVR2(synthetic, (32, 64, 96, 96), 4)
     wan = Wan21(synthetic, 16, 4)
     kl = KL(synthetic, (32, 64, 96, 96))

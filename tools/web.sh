@@ -7,29 +7,29 @@
 #                          optimised, and of any size
 #   tools/web.sh check     type-checks the page's scripts instead
 #
-# PAGE_URL=https://... is where the page will be: what shows links wants the whole
-# address of their picture. Without it index.html has a relative one.
-# SOURCE_URL=https://... is where the source is published. The page then links to it, to
-# its releases and to its README.
+# PAGE_URL=https://... is the page's address: previews of links need the absolute
+# address of the picture. Without it index.html has a relative one.
+# SOURCE_URL=https://... is where the source is published. The page then links to it,
+# to its releases and to its README.
 #
-# There are two engines: the first knows the usual families (vae/families_first.go), the
-# other all, and the page loads it for a checkpoint that needs it. Both are packed, since
-# not every host compresses them: by zopfli, whose gzip is 5 % smaller. It fails where an
-# engine is larger than a page should load. wasm-opt takes a minute for each; what both
-# make is kept in build/, by its input.
+# There are two engines: the first knows the usual families (vae/families_first.go),
+# the other all; the page loads it for a checkpoint that needs it. Both are packed,
+# because not every host compresses files: by zopfli, whose gzip is 5 % smaller. The
+# build fails if an engine is larger than a page should load. wasm-opt takes a minute
+# for each; build/ caches the results by input.
 set -eu
 cd "$(dirname "$0")/.."
 
-raw=6000000    # bytes at most of tessera.wasm, which the page loads first
-packed=1600000 # as a host compresses it
-raw_all=7000000 # of tessera-all.wasm, which has all families
+raw=6000000    # largest tessera.wasm in bytes, which the page loads first
+packed=1600000 # the same, compressed by a host
+raw_all=7000000 # largest tessera-all.wasm, with all families
 packed_all=1600000
 
 out=${1:-web/dist} quick=
 case $out in
 check) ;;
 quick) out=web/dist quick=1 ;;
-*/*) # which is emptied
+*/*) # the folder is emptied
 	if [ "$out" != web/dist ] && [ -n "$(ls -A "$out" 2>/dev/null)" ] && [ ! -f "$out/tessera.wasm.gz" ]; then
 		echo "web: $out: holds other files than a page, expected an empty folder or none" >&2
 		exit 2
@@ -57,21 +57,22 @@ cp "$(go env GOROOT)/lib/wasm/wasm_exec.js" "$out"/
 
 node tools/page.js "$out"
 
-# Nobody reads the scripts' comments and names in there, which not every host compresses: 140 kB.
+# Remove the scripts' comments and long names, because not every host compresses files:
+# 140 kB.
 for file in "$out"/*.js "$out"/strings/*.js; do
 	[ -n "$quick" ] || [ "$file" = "$out/sw.js" ] || web/node_modules/.bin/terser "$file" --module --compress --mangle --comments false --output "$file"
 done
 
-# fmt is large, and is not where time goes: without inlining it is 60 kB less.
-# Recording, planning and headers are no more: another 55. Go 1.26's new collector is for
-# many cores, of which a tab has one, and 45 kB larger; 1.27 has no other.
+# Packages that are not critical for speed are built without inlining: that saves 60 kB
+# in fmt, and another 55 in recording, planning and headers. Go 1.26's new collector is
+# for many cores, of which a tab has one, and 45 kB larger; 1.27 has no other.
 mkdir -p build/wasm
 case $(go env GOVERSION) in
 go1.26*) collector=nogreenteagc ;;
 *) collector= ;;
 esac
 
-# Nobody reads the shaders' comments, spaces and lines in there: 40 kB.
+# Remove the shaders' comments, spaces and line breaks: 40 kB.
 texts=$PWD/build/wasm/texts
 rm -rf "$texts"
 mkdir -p "$texts"
@@ -87,7 +88,7 @@ for file in wgsl/*/*.wgsl; do
 done >"$texts/files"
 echo "{\"Replace\": {$(cat "$texts/files")}}" >"$texts/overlay.json"
 
-# compile builds an engine: compile NAME TAGS
+# compile NAME TAGS builds an engine.
 compile() {
 	GOEXPERIMENT=$collector GOOS=js GOARCH=wasm go build -tags "$2" -overlay "$texts/overlay.json" -trimpath -ldflags '-s -w' \
 		-gcflags=fmt=-l -gcflags=strings=-l -gcflags=tessera/engine=-l -gcflags=tessera/wgsl=-l -gcflags=tessera/vae=-l \
@@ -95,7 +96,7 @@ compile() {
 		-gcflags=tessera/app/session=-l -gcflags=tessera/latent=-l -o "build/wasm/$1.wasm" ./cmd/wasm
 }
 
-# pack optimises an engine, packs it and checks its size: pack NAME RAW PACKED
+# pack NAME RAW PACKED optimises an engine, packs it and checks its size.
 pack() {
 	small=build/wasm/$1-$(cat "build/wasm/$1.wasm" web/package-lock.json tools/web.sh | cksum | tr ' ' -).opt
 	if [ ! -f "$small.gz" ]; then

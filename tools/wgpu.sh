@@ -1,7 +1,7 @@
 #!/bin/sh
-# Replays every case of the operation tables on wgpu, what Firefox compiles and
-# runs WGSL with, and compares within the same bounds. Go writes the cases;
-# Python runs wgpu and lives in the user's cache.
+# Replays every case of the operation tables on wgpu, which compiles and runs WGSL in
+# Firefox, and compares within the same bounds. Go writes the cases; Python runs wgpu
+# and is installed in the user's cache.
 #
 #   TESSERA_CASES=DIR   where the cases are written, 450 MB; default build/wgpu,
 #                       removed at the end
@@ -19,7 +19,7 @@ if [ "$(cat "$venv/installed" 2>/dev/null)" != "$peer" ]; then
 		apt-get update -qq >/dev/null
 		DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends python3-venv >/dev/null
 	fi
-	python3 -m venv "$venv" || { echo "wgpu: needs Python 3.11 or later with venv, e.g. apt-get install python3-venv" >&2; exit 1; }
+	python3 -m venv "$venv" || { echo "wgpu: needs Python 3.11 or later with venv, for example apt-get install python3-venv" >&2; exit 1; }
 	"$venv/bin/pip" install -q --disable-pip-version-check --only-binary=:all: $peer
 	echo "$peer" >"$venv/installed"
 fi

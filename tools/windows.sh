@@ -1,7 +1,7 @@
 #!/bin/sh
-# Tests the archive for Windows under Wine: Dawn's Vulkan backend on Mesa's
-# lavapipe, and its Direct3D 12 backend on Wine's own, which lacks one call
-# (tools/wine/d3d12.c). Needs root, Debian or Ubuntu with debootstrap, Go, Node.
+# Tests the archive for Windows under Wine: Dawn's Vulkan backend on Mesa's lavapipe,
+# and its Direct3D 12 backend on Wine's own, which lacks one call (tools/wine/d3d12.c).
+# Needs root, Debian or Ubuntu with debootstrap, Go, Node.
 #
 #   tools/windows.sh                 all steps
 #   tools/windows.sh chroot tables   these only
@@ -16,7 +16,7 @@ die() { echo "windows: $*" >&2; exit 1; }
 
 [ "$(id -u)" = 0 ] || { echo "skipped: needs root, for a chroot"; exit; }
 
-# Mounts are this process's own and end with it.
+# Mounts belong to this process and end with it.
 if [ -z "${TESSERA_UNSHARED:-}" ]; then
 	TESSERA_UNSHARED=1 exec unshare --mount "$0" "$@"
 fi
@@ -26,13 +26,13 @@ tests=$root/wine/prefix/drive_c/tests
 wineserver=/usr/lib/x86_64-linux-gnu/wine/wineserver
 packages="wine wine64 xvfb mesa-vulkan-drivers libvulkan1 gcc-mingw-w64-x86-64-win32"
 
-# uri prints where this system's packages come from.
+# uri prints the address of this system's packages.
 uri() {
 	sed -n 's/^URIs: *\([^ ]*debian\)\/* *$/\1/p' /etc/apt/sources.list.d/*.sources 2>/dev/null | grep . ||
 		awk '$1 == "deb" && $2 ~ /debian\/*$/ { print $2 }' /etc/apt/sources.list /etc/apt/sources.list.d/*.list 2>/dev/null
 }
 
-# chroot_step makes a Debian sid with Wine 10 and the library for tests, once.
+# chroot_step creates a Debian sid with Wine 10 and the library for tests, once.
 chroot_step() {
 	if [ ! -e "$root/wine/ready" ]; then
 		if ! command -v debootstrap >/dev/null; then
@@ -76,9 +76,9 @@ display() {
 	sleep 2
 }
 
-# write_run makes the command that runs its arguments in the chroot, from the
-# folder of it that comes first. There are many shaders and little to compute, so
-# LLVM does not optimise them.
+# write_run writes the command that runs its arguments in the chroot, from the folder
+# in its first argument. There are many shaders and little to compute, so LLVM does not
+# optimise them.
 write_run() {
 	run=$root.run
 	mkdir -p "$(dirname "$root")"
@@ -96,14 +96,15 @@ END
 
 dist() { tools/dist.sh windows/amd64 linux/amd64; }
 
-# program is what a user does, tests/windows, and the tests of the command line.
+# program runs a user's commands, tests/windows, and the tests of the command line.
 program() {
 	test_programs cmd/native
 	GOOS=windows go build -o "$tests/tessera.exe" ./cmd/native
-	# Wine's server and services, which would keep the output of who starts them first.
+	# Start Wine's server and services here: they would keep the output of the process
+	# that starts them.
 	"$run" / $wineserver -p
 	"$run" / wine cmd /c exit >/dev/null 2>&1
-	beside "commands [A-R]" "archive_and_commands [S-Z]" # which take as long
+	beside "commands [A-R]" "archive_and_commands [S-Z]" # these take equally long
 }
 
 archive_and_commands() {
@@ -128,9 +129,9 @@ test_programs() {
 	done
 }
 
-# in_wine BACKEND PACKAGE ARGUMENTS... runs a package's tests, from cmd, which ends with
-# their exit code: a process that takes more than half a second to end after it, as
-# on a busy machine, is killed by Wine's server. cmd takes ^ for its own.
+# in_wine BACKEND PACKAGE ARGUMENTS... runs a package's tests from cmd, which ends with
+# their exit code: Wine's server kills a process that takes more than half a second to
+# end after it, which happens on a busy machine. cmd interprets ^.
 in_wine() {
 	backend=$1 package=$2
 	shift 2
@@ -156,8 +157,8 @@ beside() {
 # commands LETTERS runs the tests of the command line whose names begin with these.
 commands() { in_wine vulkan cmd/native -test.short -test.parallel 1 -test.run "Test$1"; }
 
-# device runs the tests of the device, one backend after the other since they time it,
-# and of what is free of memory.
+# device runs the tests of the device, one backend after the other because they measure
+# time, and of package memory.
 device() {
 	test_programs gpu gpu/internal/dawn memory
 	rm -f "$root"/wine/stats-*.txt
@@ -167,7 +168,7 @@ device() {
 	in_wine auto gpu/internal/dawn
 }
 
-# tables runs the operations.
+# tables runs the tests of the operations.
 tables() {
 	test_programs wgsl
 	beside "in_wine vulkan wgsl" "in_wine d3d12 wgsl"
@@ -183,7 +184,7 @@ goldens() {
 # goldens_of BACKEND FAMILIES
 goldens_of() { in_wine $1 vae -test.run "TestGoldens\$/./$2/small\$"; }
 
-# report prints how long Direct3D's old compiler took and the longest pieces.
+# report prints the compile times of Direct3D's old compiler and the longest pieces.
 report() {
 	echo "Slowest f32 shaders to compile for Direct3D 12 through FXC, seconds:"
 	sort -k2 -rn "$root/wine/stats-d3d12.txt" | awk '$1 == "compile" && $3 !~ /_(f16|packed)$/ && !seen[$3]++ { print "  " $2, $3; if (++n == 10) exit }'

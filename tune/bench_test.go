@@ -11,8 +11,8 @@ import (
 	"tessera/wgsl"
 )
 
-// BenchmarkTrials tries all kernels that the adapter can run, class by class, and
-// logs what came out. What is timed is the trial.
+// BenchmarkTrials tries all kernels that the adapter can run, class by class, and logs the
+// results; docs/performance.md#tried-and-left-out has some. It measures the trials.
 func BenchmarkTrials(b *testing.B) {
 	dev := gputest.Open(b)
 	b.Log(dev.Info().Name, dev.Info().Driver)

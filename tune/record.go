@@ -11,8 +11,8 @@ import (
 	"tessera/wgsl"
 )
 
-// Verdicts on a kernel: it agrees, the process that compared it did not finish, and there
-// is no case to compare.
+// Verdicts on a kernel: it agrees with the reference, the process that compared it did
+// not finish, or there is no case to compare.
 const (
 	agrees       = "agrees with the reference"
 	unfinished   = "its trial did not end"
@@ -26,13 +26,13 @@ type Verification struct {
 	Storage   string `json:"storage"` // of activations
 	Weights   string `json:"weights"` // of weights
 	Taps      int    `json:"taps,omitempty"`
-	Blocks    int    `json:"blocks,omitempty"` // as wgsl.Specialisation has them
+	Blocks    int    `json:"blocks,omitempty"` // these as in wgsl.Specialisation
 	Pixels    int    `json:"pixels,omitempty"`
 	Narrow    bool   `json:"narrow,omitempty"`
-	Verdict   string `json:"verdict"` // "agrees with the reference", or why it is not used
+	Verdict   string `json:"verdict"` // "agrees with the reference", or why the kernel is not used
 }
 
-// Agrees says whether the kernel may be used.
+// Agrees reports whether the kernel may be used.
 func (p Verification) Agrees() bool { return p.Verdict == agrees }
 
 func (p Verification) String() string {
@@ -53,7 +53,7 @@ func (p Verification) String() string {
 	return text
 }
 
-// count counts things.
+// count formats a number of things.
 func count(n int, of string) string {
 	if n == 1 {
 		return "1 " + of
@@ -61,7 +61,7 @@ func count(n int, of string) string {
 	return fmt.Sprintf("%d %ss", n, of)
 }
 
-// stored names the storage of activations, and that of weights where it is another.
+// stored names the storage of activations, and that of weights if it differs.
 func stored(activations, weights string) string {
 	if activations == wgsl.F32.String() && weights == wgsl.Packed.String() {
 		return "f32, weights in f16"
@@ -76,11 +76,11 @@ type Trial struct {
 	Storage string             `json:"storage"`
 	Weights string             `json:"weights"`
 	Usual   string             `json:"usual"`  // the kernel that comes first
-	Kernel  string             `json:"kernel"` // that is taken
-	GFLOPs  map[string]float64 `json:"gflops"` // of each in a second, of what the one computes that computes the most
+	Kernel  string             `json:"kernel"` // the kernel to use
+	GFLOPs  map[string]float64 `json:"gflops"` // GFLOP/s of each, counting the operations of the kernel that computes the most
 }
 
-// quickest is the kernel to take of those that are trusted: another one than the usual
+// quickest returns the kernel to use among the trusted ones: one other than the usual
 // must take less than margin of its time.
 func (t *Trial) quickest(trusted []string, margin float64) string {
 	best := t.Usual
@@ -113,7 +113,7 @@ func (t Trial) String() string {
 	return text
 }
 
-// round prints three digits at least.
+// round prints at least three digits.
 func round(v float64) string {
 	if v < 100 {
 		return fmt.Sprintf("%.3g", v)
@@ -121,17 +121,17 @@ func round(v float64) string {
 	return fmt.Sprintf("%.0f", v)
 }
 
-// Record is what is known of the kernels on an adapter with a driver.
+// Record is the stored knowledge about the kernels on an adapter with a driver.
 type Record struct {
 	Verifications []Verification `json:"proofs"`
 	Trials        []Trial        `json:"trials"`
 }
 
-// subject is what a record is about: these texts of kernels.
+// subject identifies what a record is about: these texts of kernels.
 func subject(set *wgsl.Set) string { return "kernels by text\n" + set.Texts() }
 
-// Known is what was found out about the kernels on an adapter; nothing where
-// they were not tried yet.
+// Known returns what is known about the kernels on an adapter; an empty Record before
+// any trial.
 func (t *Tuner) Known(a gpu.Info) (Record, error) {
 	set, err := t.newSet(wgsl.F32, a, nil)
 	if err != nil {
@@ -160,15 +160,15 @@ func storeRecord(a gpu.Info, set *wgsl.Set, r Record) {
 	}
 }
 
-// about is what tells trials apart; the rest is zero.
+// about is a Trial with only the fields that identify it.
 type about = Trial
 
-// matches reports whether two trials are of the same class, taps and storage.
+// matches reports whether two trials have equal class, taps and storage.
 func (t *Trial) matches(a about) bool {
 	return t.Class == a.Class && t.Taps == a.Taps && t.Storage == a.Storage && t.Weights == a.Weights
 }
 
-// trial is that of a workload; nil: none.
+// trial returns the trial of a workload, or nil.
 func (r *Record) trial(a about) *Trial {
 	for i := range r.Trials {
 		if r.Trials[i].matches(a) {
@@ -190,15 +190,15 @@ func (r *Record) verification(claim Verification) *Verification {
 	return nil
 }
 
-// refutes says whether a text of a kernel was not what it should be: then none of its
-// texts for that storage of activations is used.
+// refutes reports whether any text of a kernel was wrong. Then none of its texts is
+// used for that storage of activations.
 func (r *Record) refutes(operation, kernel, storage string) bool {
 	return slices.ContainsFunc(r.Verifications, func(p Verification) bool {
 		return p.Operation == operation && p.Kernel == kernel && p.Storage == storage && !p.Agrees()
 	})
 }
 
-// add takes in what was found out. A verdict that says no stands.
+// add merges new results. A negative verdict stays.
 func (r *Record) add(found Record) {
 	for _, p := range found.Verifications {
 		switch q := r.verification(p); {
@@ -217,7 +217,7 @@ func (r *Record) add(found Record) {
 	}
 }
 
-// forget drops a proof that did not end.
+// forget removes a verification that did not end.
 func (r *Record) forget(claim Verification) {
 	claim.Verdict = unfinished
 	r.Verifications = slices.DeleteFunc(r.Verifications, func(p Verification) bool { return p == claim })

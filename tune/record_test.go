@@ -23,8 +23,8 @@ func TestRecordTold(t *testing.T) {
 	require.Equal(t, "fold plain in f32, weights in f16: "+agrees, Verification{Operation: "fold", Kernel: "plain", Storage: "f32", Weights: "packed", Verdict: agrees}.String())
 }
 
-// A verdict of no stands, whatever another says; one that is not in is replaced,
-// and taken back where the trial was interrupted.
+// A negative verdict stays, whatever another says. An unfinished one is replaced, and
+// removed if the trial was interrupted.
 func TestVerdicts(t *testing.T) {
 	claim := Verification{Operation: "conv3d", Kernel: "tiled", Storage: "f16", Weights: "packed"}
 	say := func(r *Record, verdict string) string {
@@ -49,7 +49,7 @@ func TestVerdicts(t *testing.T) {
 	require.Empty(t, r.Verifications)
 }
 
-// A class takes one kernel: that of what most of it is.
+// A class has one kernel: the best for most of its work.
 func TestDuties(t *testing.T) {
 	narrow, wide := wgsl.Class{Operation: "conv3d", In: 16, Out: 16}, wgsl.Class{Operation: "conv3d", In: 256, Out: 256}
 	got := workloads(map[wgsl.Workload]int64{
@@ -58,8 +58,8 @@ func TestDuties(t *testing.T) {
 	require.Equal(t, []workload{{wgsl.Workload{Class: wide, Taps: 2}, 70}, {wgsl.Workload{Class: narrow, Taps: 3}, 50}}, got)
 }
 
-// A kernel that is hardly quicker than the usual one is not taken, on a processor less
-// than on a card.
+// A kernel that is hardly faster than the usual one is not used; a processor requires
+// more than a card.
 func TestQuickest(t *testing.T) {
 	for _, c := range []struct {
 		name            string
@@ -78,8 +78,8 @@ func TestQuickest(t *testing.T) {
 	}
 }
 
-// A trial that another process is at is waited for, and one whose process is no more
-// did not end.
+// A tuner waits for a trial that another process is running. If that process is gone,
+// the trial did not end.
 func TestTrialsOfOthers(t *testing.T) {
 	for _, name := range []string{"XDG_CACHE_HOME", "LocalAppData", "HOME"} {
 		t.Setenv(name, t.TempDir())

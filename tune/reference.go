@@ -8,9 +8,9 @@ import (
 	"tessera/wgsl/ref"
 )
 
-// references compute what a sample of a workload is to give, in f64 and on the
-// processor: nothing is compiled for it, which takes drivers for processors
-// longer than all else of a proof.
+// references compute the expected result of a workload's sample in f64 on the
+// processor. They need no shader, because compiling takes drivers for processors longer
+// than the rest of a verification.
 var references = map[string]func(d wgsl.Workload, z size) []float64{
 	"attention": func(d wgsl.Workload, z size) []float64 {
 		return ref.Attention(wide(numbers(1, z.h*z.w*3*d.Out, 1)), 1, z.h*z.w, d.Out, false)
@@ -35,7 +35,7 @@ var references = map[string]func(d wgsl.Workload, z size) []float64{
 	},
 }
 
-// conv is a 3x3 convolution of a stride, n frames.
+// conv returns n frames of a 3x3 convolution with a stride.
 func conv(d wgsl.Workload, z size, n, stride int) []float64 {
 	s := shapeOf(d)
 	h, w, y0, rows, columns := z.h, z.w, -1, z.h+2, z.w+2
@@ -49,8 +49,8 @@ func conv(d wgsl.Workload, z size, n, stride int) []float64 {
 	})
 }
 
-// convUp is one that enlarges. For every eight of its outputs there are eight
-// biases, then what is added for each of the four cells.
+// convUp returns frames of an enlarging convolution. For every eight of its outputs
+// there are eight biases, then those of the four cells.
 func convUp(d wgsl.Workload, z size, n int) []float64 {
 	s := shapeOf(d)
 	weight, all := plainWeights(s), wide(numbers(3, wgsl.ConvUpBias(s), biasDivisor))
@@ -67,7 +67,7 @@ func convUp(d wgsl.Workload, z size, n int) []float64 {
 	})
 }
 
-// frames makes n frames at once, each of as many of the input as there are taps.
+// frames computes n frames at once, each from as many input frames as there are taps.
 func frames(s wgsl.Shape, n, frame int, one func(x []float64) []float64) []float64 {
 	x, parts := wide(numbers(1, (n+s.KT-1)*frame, 1)), make([][]float64, n)
 	var done sync.WaitGroup
@@ -82,13 +82,13 @@ func frames(s wgsl.Shape, n, frame int, one func(x []float64) []float64) []float
 	return y
 }
 
-// plainWeights are a sample's, as a checkpoint has them.
+// plainWeights returns a sample's weights in a checkpoint's order.
 func plainWeights(s wgsl.Shape) []float64 {
 	inputs := s.I * s.KT * s.KS * s.KS
 	return wide(numbers(2, s.O*inputs, math.Sqrt(float64(inputs))))
 }
 
-// wide are numbers in f64.
+// wide converts numbers to f64.
 func wide(v []float32) []float64 {
 	out := make([]float64, len(v))
 	for i, x := range v {

@@ -14,8 +14,8 @@ import (
 	"tessera/wgsl"
 )
 
-// The references are what the plain kernels compute, of every operation that there
-// are trials for, with as many taps as it may have.
+// The references agree with the plain kernels, for every operation that has trials,
+// with every number of taps.
 func TestReferences(t *testing.T) {
 	dev := gputest.Open(t)
 	taps := map[string][]int{"attention": {0}, "conv3d_winograd_rows": {0}, "conv3d_winograd": {0}, "conv_up_winograd": {0}, "group_norm": {0}, "conv3d_strided": {1, 3}, "conv_up": {1, 2, 3}, "conv3d": {1, 2, 3}, "pointwise": {1, 3}}
@@ -31,8 +31,8 @@ func TestReferences(t *testing.T) {
 				z := size{2, 3, 5}
 				c := (&Tuner{NoCache: true}).begin(context.Background(), dev, set)
 				s := newSample(set, d, d.Weight, z)
-				noted := n == 0 && strings.Contains(operation, "winograd") || // plainly frames one by one
-					!slices.Contains(wgsl.Operations(), operation) // of the plain kernel alone
+				noted := n == 0 && strings.Contains(operation, "winograd") || // the plain kernel computes frames one by one
+					!slices.Contains(wgsl.Operations(), operation) // operations with only a plain kernel
 				for _, command := range s.batch.Commands {
 					of, ok := set.Workload(command.Program)
 					noted = noted || ok && of.Operation == operation

@@ -10,22 +10,22 @@ import (
 	"tessera/wgsl"
 )
 
-// size of what a sample makes: n frames of h x w pixels.
+// size is the output of a sample: n frames of h x w pixels.
 type size struct{ n, h, w int }
 
-// biasDivisor makes biases a quarter of inputs.
+// biasDivisor makes biases a quarter as large as inputs.
 const biasDivisor = 4
 
-// verifySizes are what kernels are compared on, the first that has a text: rows and frames
-// that don't fill blocks, but as many as keep workgroups one block of channels deep,
-// as in large frames, since that is what is compiled for those; columns that fill
-// them; and so few pixels that workgroups are several blocks deep.
+// verifySizes are the sizes for verification; the first one that runs the
+// specialisation is used. First, rows and frames that don't fill blocks, but enough of
+// them to keep workgroups one block of channels deep, as in large frames; then columns
+// that fill blocks; then so few pixels that workgroups are several blocks deep.
 var verifySizes = []size{{3, 17, 17}, {3, 16, 17}, {3, 3, 5}}
 
-// square is what they are timed on.
+// square returns the size for timing.
 func square(side int) size { return size{2, side, side} }
 
-// sample is a dispatch of a workload on made-up numbers.
+// sample is a dispatch of a workload on generated numbers.
 type sample struct {
 	set     *wgsl.Set
 	weight  wgsl.Elem
@@ -35,13 +35,13 @@ type sample struct {
 	inputs  []input
 }
 
-// input is what a buffer holds.
+// input is the content of a buffer.
 type input struct {
 	buffer *gpu.Buffer
 	data   func() []byte
 }
 
-// shapeOf is the shape of weights for a workload.
+// shapeOf returns the shape of the weights of a workload.
 func shapeOf(d wgsl.Workload) wgsl.Shape {
 	taps := max(1, d.Taps)
 	switch d.Operation {
@@ -57,7 +57,7 @@ func shapeOf(d wgsl.Workload) wgsl.Shape {
 	return wgsl.Shape{O: d.Out, I: d.In, KT: taps, KS: 3}
 }
 
-// samples record a workload of each operation that there are trials for.
+// samples record a workload of each operation that has trials.
 var samples = map[string]func(s *sample, d wgsl.Workload, z size){
 	"attention": func(s *sample, d wgsl.Workload, z size) {
 		a := wgsl.Attention{QKV: s.tensor(1, z.h, z.w, 3*d.Out), O: s.result(1, z.h, z.w, d.Out), N: 1}
@@ -86,7 +86,7 @@ var samples = map[string]func(s *sample, d wgsl.Workload, z size){
 			winograd.T, winograd.N = t, n-t
 			s.set.Conv3DWinograd(s.batch, "sample", winograd)
 		}
-		if s.set.UsesWinograd(plain.Packing, shape) && s.set.WinogradFrames(shape, n) == 4 { // frames 0 and 1 show what a quad comes to, 2 and 3 a pair
+		if s.set.UsesWinograd(plain.Packing, shape) && s.set.WinogradFrames(shape, n) == 4 { // frames 0 and 1 verify four frames at once, 2 and 3 a pair
 			record(0, 4)
 			record(2, 2)
 			return
@@ -125,14 +125,15 @@ var samples = map[string]func(s *sample, d wgsl.Workload, z size){
 	},
 }
 
-// forRows is a size whose pixels, four by four, fill workgroups as another's pixels do.
+// forRows returns a size whose groups of four pixels fill workgroups like single pixels
+// of z do.
 func forRows(z size) size { return size{1, z.h, 4*z.w - 3} }
 
-// normEps is that of norms of groups.
+// normEps is the epsilon of group norms.
 const normEps = 1e-6
 
-// normed is the channels of a norm and its groups: three channels each, which cross
-// vec4s, where kernels are compared, and a vec4 where they are timed.
+// normed returns the channels and groups of a norm: groups of three channels, which
+// cross vec4s, for verification, and of a vec4 for timing.
 func normed(d wgsl.Workload, z size) (channels, groups int) {
 	if z == square(z.h) {
 		return d.Out, d.Out / 4
@@ -140,14 +141,14 @@ func normed(d wgsl.Workload, z size) (channels, groups int) {
 	return d.Out / 4 * 3, d.Out / 4
 }
 
-// numbers are f32 in a buffer.
+// numbers returns a buffer of f32 numbers.
 func (s *sample) numbers(label string, n int, seed uint32, over float64) *gpu.Buffer {
 	b := s.buffer(label, int64(4*n))
 	s.fill(b, func() []byte { return encode(numbers(seed, n, over), wgsl.F32) })
 	return b
 }
 
-// conv records a 3x3 convolution of a stride.
+// conv records a 3x3 convolution with a stride.
 func (s *sample) conv(d wgsl.Workload, z size, stride int) {
 	shape := shapeOf(d)
 	w := s.weights(shape, s.set.ConvPacking(shape, stride), shape.O)
@@ -155,7 +156,7 @@ func (s *sample) conv(d wgsl.Workload, z size, stride int) {
 	s.set.Conv3D(s.batch, "sample", wgsl.Conv3D{Weights: w, Taps: taps(x, shape.KT), Step: 1, Stride: stride, Y: s.result(z.n, z.h, z.w, d.Out), N: z.n})
 }
 
-// taps are so many, one frame after another.
+// taps returns n taps, on consecutive frames.
 func taps(x wgsl.Tensor, n int) (all []wgsl.Tap) {
 	for t := range n {
 		all = append(all, wgsl.Tap{X: x, T: t})
@@ -163,14 +164,15 @@ func taps(x wgsl.Tensor, n int) (all []wgsl.Tap) {
 	return all
 }
 
-// newSample records a workload of a size with a set's kernels, for weights stored so.
+// newSample records a workload of a size with a set's kernels, for weights with this
+// storage.
 func newSample(set *wgsl.Set, d wgsl.Workload, weight wgsl.Elem, z size) *sample {
 	s := &sample{set: set, weight: weight, batch: &gpu.Batch{Label: "sample of " + d.Class.String()}}
 	samples[d.Operation](s, d, z)
 	return s
 }
 
-// bytes are what it takes on the device, and the largest of its buffers.
+// bytes returns the sample's memory on the device, and the size of its largest buffer.
 func (s *sample) bytes() (all, largest int64) {
 	for _, b := range s.buffers {
 		all, largest = all+b.Size, max(largest, b.Size)
@@ -184,7 +186,7 @@ func (s *sample) buffer(label string, bytes int64) *gpu.Buffer {
 	return b
 }
 
-// fill has a buffer hold numbers, which are made when they are needed.
+// fill sets the content of a buffer; data is called when it is needed.
 func (s *sample) fill(b *gpu.Buffer, data func() []byte) {
 	s.inputs = append(s.inputs, input{b, data})
 }
@@ -202,7 +204,7 @@ func (s *sample) result(n, h, w, c int) wgsl.Tensor {
 	return s.out
 }
 
-// weights are such that sums of products are about as large as inputs.
+// weights returns weights that keep sums of products about as large as inputs.
 func (s *sample) weights(shape wgsl.Shape, p *wgsl.Packing, bias int) wgsl.Weights {
 	n, inputs := p.Size(shape), shape.I*shape.KT*shape.KS*shape.KS
 	w := wgsl.Weights{
@@ -230,8 +232,8 @@ func (s *sample) weights(shape wgsl.Shape, p *wgsl.Packing, bias int) wgsl.Weigh
 	return w
 }
 
-// numbers are n between -1 and 1, over the given, the same every time: each a
-// half, so that storage changes none of them.
+// numbers returns n numbers between -1 and 1, divided by over, always equal for a seed.
+// Each is a half, so that no storage changes it.
 func numbers(seed uint32, n int, over float64) []float32 {
 	out := make([]float32, n)
 	state := seed * 2654435761
@@ -244,7 +246,7 @@ func numbers(seed uint32, n int, over float64) []float32 {
 	return out
 }
 
-// encode stores numbers.
+// encode stores numbers as bytes.
 func encode(v []float32, elem wgsl.Elem) []byte {
 	out := make([]byte, 0, len(v)*elem.Bytes())
 	for _, x := range v {
@@ -257,7 +259,7 @@ func encode(v []float32, elem wgsl.Elem) []byte {
 	return out
 }
 
-// decode is what encode stored.
+// decode reads the bytes of encode.
 func decode(raw []byte, elem wgsl.Elem) []float32 {
 	out := make([]float32, len(raw)/elem.Bytes())
 	for i := range out {

@@ -14,36 +14,36 @@ import (
 )
 
 const (
-	part   = 20 // a trial takes one part of so many of what it is for
+	part   = 20 // a trial may take 1/part of the work it is for
 	rounds = 3
 
-	// Of the time of the kernel that comes first: one that is hardly quicker is not taken.
-	// A processor runs other programs meanwhile, and kernels of several dispatches, which
-	// wait for all threads in between, lose more to them than others.
+	// A kernel must take less than this share of the usual kernel's time to be used.
+	// Processors also run other programs. Kernels of several dispatches lose more to
+	// these than others, because they wait for all threads in between.
 	margin, cpuMargin = 0.95, 0.75
 
-	minRun  = 2 * time.Millisecond // of a run on a graphics card, to be measured well
-	minSide = 24                   // of frames, on processors all there is
+	minRun  = 2 * time.Millisecond // shortest run on a graphics card that is measured well
+	minSide = 24                   // of frames; the only side on processors
 	maxSide = 128
-	most    = 128 << 20 // bytes of a sample on the device
+	most    = 128 << 20 // bytes of a sample on the device, at most
 )
 
-// chooser is a Tuner at work.
+// chooser is the state of one Tuner.Choose.
 type chooser struct {
 	*Tuner
 	ctx       context.Context
 	dev       *gpu.Device
 	info      gpu.Info
 	elem      wgsl.Elem
-	usual     *wgsl.Set // the job's
+	usual     *wgsl.Set // of the job
 	sets      map[string]*wgsl.Set
-	expected  map[expectation]func() []float64 // what small cases give
-	record    Record                           // that was kept, and what was found out since
-	sides     map[wgsl.Workload]int            // of frames, that a workload is measured well with
-	announced bool                             // that kernels are chosen: something was tried
+	expected  map[expectation]func() []float64 // results of small cases
+	record    Record                           // the stored record, and results since then
+	sides     map[wgsl.Workload]int            // sides of frames at which workloads are measured well
+	announced bool                             // Say was called
 }
 
-// begin recalls what is known.
+// begin loads the known results.
 func (t *Tuner) begin(ctx context.Context, dev *gpu.Device, set *wgsl.Set) *chooser {
 	c := &chooser{Tuner: t, ctx: ctx, dev: dev, info: dev.Info(), elem: set.Elem, usual: set, sets: map[string]*wgsl.Set{}, expected: map[expectation]func() []float64{}, sides: map[wgsl.Workload]int{}}
 	c.record = c.loadSettled()
@@ -54,11 +54,11 @@ func (t *Tuner) begin(ctx context.Context, dev *gpu.Device, set *wgsl.Set) *choo
 	return c
 }
 
-// key tells the machine's adapters apart.
+// key distinguishes the machine's adapters.
 func key(a gpu.Info) string { return fmt.Sprintln(a.Index, a.Name, a.Driver, a.Backend) }
 
-// note adds to the record, and to the one that is kept: others may have added to
-// that meanwhile.
+// note adds to the record and to the stored one, to which other processes may have
+// added meanwhile.
 func (c *chooser) note(found Record) {
 	c.record.add(found)
 	c.found[key(c.info)] = c.record
@@ -70,7 +70,7 @@ func (c *chooser) note(found Record) {
 	storeRecord(c.info, c.usual, r)
 }
 
-// announce says once that this takes a moment.
+// announce calls Say once: this takes a moment.
 func (c *chooser) announce() {
 	if !c.announced && c.Say != nil {
 		c.Say("choosing kernels")
@@ -78,14 +78,13 @@ func (c *chooser) announce() {
 	c.announced = true
 }
 
-// kernels are the names of those that can do a workload, the one that comes first
-// first.
+// kernels lists the kernels that can do a workload, the default first.
 func (c *chooser) kernels(d workload) []string {
 	return c.usual.Kernels(d.Operation, shapeOf(d.Workload))
 }
 
-// trusted are the kernels that are not refuted. The plain one comes first if the first is
-// refuted, and is the only one if all are.
+// trusted lists the kernels that are not refuted. The plain kernel comes first if the
+// default is refuted, and is the only one if all are.
 func (c *chooser) trusted(d workload) []string {
 	names := c.kernels(d)
 	if at := slices.Index(names, "plain"); c.refuted(d, names[0]) && at > 0 {
@@ -101,7 +100,8 @@ func (c *chooser) refuted(d workload, kernel string) bool {
 	return c.record.refutes(d.Operation, kernel, c.elem.String())
 }
 
-// claim is what is to be verified: the specialisation of a kernel for a workload.
+// claim returns the verification to make: the specialisation of a kernel for a
+// workload.
 func (c *chooser) claim(d wgsl.Workload, kernel string) Verification {
 	return Verification{
 		Operation: d.Operation, Kernel: kernel, Storage: c.elem.String(), Weights: d.Weight.String(),
@@ -109,13 +109,13 @@ func (c *chooser) claim(d wgsl.Workload, kernel string) Verification {
 	}
 }
 
-// about is what is to be tried.
+// about identifies the trial of a workload.
 func (c *chooser) about(d workload) about {
 	return about{Class: d.Class.String(), Taps: d.Taps, Storage: c.elem.String(), Weights: d.Weight.String()}
 }
 
-// verifyAll verifies each specialisation that a job has of kernels other than the plain
-// ones, however short the job is. The job compiles those anyway.
+// verifyAll verifies each specialisation of a kernel in the job, except plain ones,
+// however short the job is. The job compiles them in any case.
 func (c *chooser) verifyAll(work map[wgsl.Workload]int64) error {
 	all := slices.SortedFunc(maps.Keys(work), func(a, b wgsl.Workload) int {
 		return cmp.Or(cmp.Compare(work[b], work[a]), cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)))
@@ -135,8 +135,8 @@ func (c *chooser) verifyAll(work map[wgsl.Workload]int64) error {
 	return nil
 }
 
-// candidates are the kernels of a workload that were not yet timed against its usual one,
-// the most likely first.
+// candidates are the kernels of a workload that were not yet timed against its usual
+// one, the most likely first.
 type candidates struct {
 	workload
 	usual   string
@@ -144,14 +144,14 @@ type candidates struct {
 	share   *share
 }
 
-// share is what jobs have of a class in this run of the program, and what its trials
-// have taken.
+// share is the jobs' work of a class in this run of the program, and the time spent on
+// its trials.
 type share struct {
 	flops int64
 	spent time.Duration
 }
 
-// share is a workload's with a job that has it.
+// share returns the share of a workload's class, and adds the job's work to it.
 func (c *chooser) share(d workload) *share {
 	of := key(c.info) + d.Class.String() + c.elem.String()
 	if c.parts == nil {
@@ -183,7 +183,7 @@ func interleave(all []*candidates) (order []comparison) {
 	return order
 }
 
-// candidates finds those of a workload; nil if all were timed.
+// candidates returns those of a workload, or nil if all were timed.
 func (c *chooser) candidates(d workload) *candidates {
 	names := c.trusted(d)
 	r := &candidates{workload: d, usual: names[0]}
@@ -199,16 +199,16 @@ func (c *chooser) candidates(d workload) *candidates {
 	return r
 }
 
-// budget is what trials may take.
+// budget limits the time for trials.
 type budget struct {
-	each  time.Duration // that a kernel's takes, most of which is compiling; a guess before the first
-	all   time.Duration // that all may take; 0 is a part of what they are for
-	speed float64       // FLOPs of the job in a second: the most that a usual kernel did
+	each  time.Duration // for a kernel's trial, mostly compilation; a guess before the first
+	all   time.Duration // for all trials; 0: only the limit relative to the job
+	speed float64       // FLOP/s of the job: the highest of a usual kernel
 	spent time.Duration
 	tried int
 }
 
-// budget is one before anything is known of the device.
+// budget returns the budget before anything is known about the device.
 func (c *chooser) budget() *budget {
 	if c.info.Type == "cpu" {
 		return &budget{each: time.Second}
@@ -216,15 +216,15 @@ func (c *chooser) budget() *budget {
 	return &budget{each: 50 * time.Millisecond, all: 300 * time.Millisecond}
 }
 
-// pays says whether one more kernel may be tried for a workload.
+// pays reports whether the budget allows one more kernel for a workload.
 func (b *budget) pays(r *candidates) bool {
 	most := float64(r.share.flops) / b.speed / part
 	return (r.share.spent+b.each).Seconds() <= most && (b.all == 0 || b.spent+b.each <= b.all)
 }
 
-// took is told what a trial has taken, and how many FLOPs the usual kernel did in a
-// second of it; 0: it was not timed. Samples are small, and others may compute
-// meanwhile, so that the most is nearest to what a job does.
+// took records the time of a trial, and the usual kernel's FLOP/s in it; 0: it was not
+// timed. Samples are small, and other programs may compute meanwhile, so the highest
+// FLOP/s is closest to the job's.
 func (b *budget) took(r *candidates, t time.Duration, speed float64) {
 	b.speed = max(b.speed, speed)
 	r.share.spent += t
@@ -233,8 +233,8 @@ func (b *budget) took(r *candidates, t time.Duration, speed float64) {
 	b.each = b.spent / time.Duration(b.tried)
 }
 
-// tryAll times kernels for what was not tried yet, as far as it pays: what doesn't is
-// left to another job, and doesn't keep others from their turn.
+// tryAll times kernels that were not tried yet, as far as it pays. It skips the others,
+// which are left to later jobs.
 func (c *chooser) tryAll(all []workload) error {
 	var total int64
 	var pending []*candidates
@@ -272,8 +272,8 @@ func (c *chooser) tryAll(all []workload) error {
 	return nil
 }
 
-// try verifies a kernel and times it against the usual one, whose FLOPs a second it
-// returns.
+// try verifies a kernel and times it against the usual one. It returns the usual
+// kernel's FLOP/s.
 func (c *chooser) try(t comparison) (speed float64, err error) {
 	c.announce()
 	trial := c.about(t.workload)
@@ -290,7 +290,7 @@ func (c *chooser) try(t comparison) (speed float64, err error) {
 		if now, speed, err = c.time(t.workload, []string{t.usual, t.kernel}); err != nil {
 			return 0, err
 		}
-		scale := 1.0 // as the usual one was when it was timed first
+		scale := 1.0 // relative to the usual kernel's first measurement
 		if before := gflops[t.usual]; before > 0 {
 			scale = before / now[t.usual]
 		}
@@ -304,8 +304,7 @@ func (c *chooser) try(t comparison) (speed float64, err error) {
 	return speed, nil
 }
 
-// speed finds the side of samples that a kernel is measured well with, and how
-// many FLOPs it does in a second.
+// speed finds the side of samples at which a kernel is measured well, and its FLOP/s.
 func (c *chooser) speed(d workload, kernel string) (side int, flops float64, err error) {
 	for side = max(minSide, c.sides[d.Workload]); ; side *= 2 {
 		r, err := c.runner(d, kernel, side)
@@ -328,7 +327,7 @@ func (c *chooser) speed(d workload, kernel string) (side int, flops float64, err
 	}
 }
 
-// margin is that of the device.
+// margin returns the margin for the device.
 func (c *chooser) margin() float64 {
 	if c.info.Type == "cpu" {
 		return cpuMargin
@@ -336,15 +335,16 @@ func (c *chooser) margin() float64 {
 	return margin
 }
 
-// fits says whether a sample of twice the side has room.
+// fits reports whether a sample of twice the side has room.
 func (c *chooser) fits(s *sample) bool {
 	all, largest := s.bytes()
 	return 4*all <= most && 4*largest <= c.info.Limits.MaxBinding
 }
 
-// time measures kernels in turns: GFLOP/s of their best runs, by the FLOPs of the one
-// that computes the most, since others may need less for the same, and the first's
-// FLOPs a second by its own. One that is behind in its first is not run again.
+// time measures kernels in turns. It returns the GFLOP/s of their best runs, and the
+// first one's FLOP/s. The GFLOP/s count the operations of the kernel that computes the
+// most, because others may need fewer for equal results. A kernel that is slow in its
+// first run is not run again.
 func (c *chooser) time(d workload, names []string) (gflops map[string]float64, speed float64, err error) {
 	side, speed, err := c.speed(d, names[0])
 	if err != nil {
@@ -389,14 +389,14 @@ func (c *chooser) time(d workload, names []string) (gflops map[string]float64, s
 	return gflops, float64(all[0].flops()) / all[0].best.Seconds(), nil
 }
 
-// runner runs a sample.
+// runner runs a sample of a kernel.
 type runner struct {
 	c      *chooser
 	sample *sample
 	best   time.Duration
 }
 
-// runner is that of a kernel on frames of a side, with memory.
+// runner returns a runner for a kernel on frames of a side, with memory.
 func (c *chooser) runner(d workload, kernel string, side int) (*runner, error) {
 	set, err := c.set(c.elem, d.Operation, kernel)
 	if err != nil {
@@ -410,8 +410,8 @@ func (r *runner) flops() int64 { return r.sample.batch.Cost().FLOPs }
 
 func (r *runner) free() { r.c.dev.Free(r.sample.buffers...) }
 
-// run runs it, as often as the clock's steps ask for: on Windows they are of a
-// millisecond and more.
+// run runs the sample as often as the clock's resolution requires: on Windows it is a
+// millisecond or more.
 func (r *runner) run() error {
 	start, least := time.Now(), 100*time.Microsecond
 	if runtime.GOOS == "windows" {
@@ -433,7 +433,7 @@ func (r *runner) run() error {
 	}
 }
 
-// set is one that takes a kernel of an operation wherever it can.
+// set returns a set that uses a kernel of an operation wherever it can.
 func (c *chooser) set(elem wgsl.Elem, operation, kernel string) (*wgsl.Set, error) {
 	key := elem.String() + " " + operation + " " + kernel
 	if s := c.sets[key]; s != nil {

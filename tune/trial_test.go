@@ -9,7 +9,7 @@ import (
 	"tessera/wgsl"
 )
 
-// jobCandidates are three workloads of a job, most of which is the first.
+// jobCandidates returns three workloads of a job; the first is most of it.
 func jobCandidates() []*candidates {
 	of := func(operation string, flops int64, kernels ...string) *candidates {
 		return &candidates{workload: workload{wgsl.Workload{Class: wgsl.Class{Operation: operation, In: 64, Out: 64}}, flops}, usual: "plain", kernels: kernels, share: &share{flops: flops}}
@@ -17,7 +17,7 @@ func jobCandidates() []*candidates {
 	return []*candidates{of("conv3d", 8e11, "a", "b", "c"), of("pointwise", 4e11, "d"), of("conv_up", 1e11, "e", "f")}
 }
 
-// tried are the rivals that a budget has room for, where each takes so long.
+// tried returns the kernels for which a budget has room, if each takes this long.
 func tried(b *budget, took time.Duration) (names string) {
 	for _, t := range interleave(jobCandidates()) {
 		if b.pays(t.candidates) {
@@ -28,8 +28,8 @@ func tried(b *budget, took time.Duration) (names string) {
 	return names
 }
 
-// Every workload has a turn before any has its second, each takes a twentieth of its own
-// part, and what has no room keeps nothing behind it from its turn.
+// Every workload has a turn before any has its second. Each takes a twentieth of its
+// own part. A trial without room does not block those after it.
 func TestBudget(t *testing.T) {
 	require.Equal(t, "adebfc", tried(&budget{each: time.Second, speed: 1e9}, time.Second))
 	require.Equal(t, "adb", tried(&budget{each: time.Second, speed: 1e10}, 2*time.Second-time.Millisecond))
@@ -45,7 +45,7 @@ func TestBudget(t *testing.T) {
 
 	b = c.budget()
 	b.speed = 1e10
-	r := jobCandidates()[0] // of 80 s, a trial of which takes 2
+	r := jobCandidates()[0] // 80 s, a trial of which takes 2
 	require.True(t, b.pays(r))
 	b.took(r, 2*time.Second, 5e9)
 	require.True(t, b.pays(r), "after a slow one")
@@ -53,8 +53,8 @@ func TestBudget(t *testing.T) {
 	require.False(t, b.pays(r), "it is half as long as was thought")
 }
 
-// Short jobs are worth together what a long one is, each class and adapter by itself,
-// and what was spent on them is.
+// Short jobs add up to a long one, separately for each class and adapter, and so does
+// the time spent on them.
 func TestShortJobsAddUp(t *testing.T) {
 	d := workload{wgsl.Workload{Class: wgsl.Class{Operation: "conv3d", In: 64, Out: 64}, Taps: 3}, 1e11}
 	other := workload{wgsl.Workload{Class: wgsl.Class{Operation: "conv3d", In: 64, Out: 128}, Taps: 3}, 1e9}
@@ -63,7 +63,7 @@ func TestShortJobsAddUp(t *testing.T) {
 		c := &chooser{Tuner: &tuner}
 		c.info.Index = index
 		r := &candidates{workload: d, share: c.share(d)}
-		b := &budget{each: time.Second, speed: 1e10} // a job of 10 s, of which a twentieth is half a second
+		b := &budget{each: time.Second, speed: 1e10} // a job of 10 s, a twentieth of which is half a second
 		if !b.pays(r) {
 			return false
 		}

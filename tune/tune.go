@@ -1,14 +1,21 @@
 // Package tune chooses kernels by trial and verifies them before use. If several kernels
-// can do what a job needs, it times them on the job's device and chooses the fastest,
-// once for each adapter, driver and library. The results are kept in the user's cache
+// can do the work of a job, it times them on the job's device and chooses the fastest,
+// once for each adapter, driver and library. It stores the results in the user's cache
 // folder.
 //
-// Each kernel but the plain one is first compared with a float64 reference on the
+// A Tuner's method Choose is a vae.Chooser, which package vae calls for each job:
+//
+//	tuner := &tune.Tuner{Say: func(text string) { log.Print(text) }}
+//	settings.Kernels.Choose = tuner.Choose
+//
+// Known returns the stored results, Chosen the kernels that they imply.
+//
+// Each kernel except the plain one is first compared with a float64 reference on the
 // processor, on random numbers. A kernel with a wrong result is never used, whatever
 // features the adapter reports.
 //
-// Trials take at most a twentieth of the part of the job that they are for, added up over
-// the jobs before it. Start at Tuner.Choose; Tuner.Known returns the results.
+// Trials take at most a twentieth of the work that they are for, added up over the jobs
+// so far.
 package tune
 
 import (
@@ -24,19 +31,19 @@ import (
 	"tessera/wgsl"
 )
 
-// Tuner chooses kernels. The zero value tries them, and keeps what it found.
+// Tuner chooses kernels. The zero value tries them and stores the results.
 type Tuner struct {
-	Off     bool                                                       // nothing is tried: what comes first is taken, if it is the plain one or computes what that should
-	NoCache bool                                                       // nothing is kept, nor believed of what was
-	Say     func(string)                                               // is told that it takes a moment; nil: nobody
-	Least   int64                                                      // FLOPs of jobs, one or more, that are worth a trial; 0 is what takes some seconds on a slow device
-	Patient bool                                                       // it tries all that there is, however long that takes next to the job
-	Sets    func(wgsl.Elem, gpu.Info, wgsl.Choices) (*wgsl.Set, error) // nil is wgsl.NewSet
+	Off     bool                                                       // no trials: the default kernel is used, if it is the plain one or verified
+	NoCache bool                                                       // neither store nor use stored results
+	Say     func(string)                                               // called with a message that this takes a moment; nil: no message
+	Least   int64                                                      // FLOPs of one or more jobs that are worth a trial; 0: some seconds on a slow device
+	Patient bool                                                       // try all kernels, however long that takes compared with the job
+	Sets    func(wgsl.Elem, gpu.Info, wgsl.Choices) (*wgsl.Set, error) // creates sets; nil: wgsl.NewSet
 
-	Compile time.Duration // that a kernel may take to be compiled for a trial; 0 is 5 s
+	Compile time.Duration // limit for compiling a kernel for a trial; 0: 5 s
 
-	found map[string]Record // by adapter, of this run of the program
-	parts map[string]*share // by adapter, class and storage, of this run
+	found map[string]Record // by adapter, in this run of the program
+	parts map[string]*share // by adapter, class and storage, in this run
 }
 
 // newSet makes a set of kernels.
@@ -47,21 +54,21 @@ func (t *Tuner) newSet(elem wgsl.Elem, a gpu.Info, choices wgsl.Choices) (*wgsl.
 	return wgsl.NewSet(elem, a, choices)
 }
 
-// least is Tuner.Least where that is 0: on a device of 10 GFLOP/s, 20 s.
+// least is the default of Tuner.Least: 20 s on a device of 10 GFLOP/s.
 const least = 2e11
 
-// workload is what a job does of a class: for the most part with so many taps.
+// workload is a job's work of a class; its Taps are those of most of it.
 type workload struct {
 	wgsl.Workload
 	flops int64 // of the class
 }
 
-// workloads are work by classes, the most first. A class takes one kernel, so what
-// counts is how most of it is done.
+// workloads lists work by class, the most first. A class has one kernel, so most of its
+// work decides.
 func workloads(by map[wgsl.Workload]int64) []workload {
 	most := map[wgsl.Class]wgsl.Workload{}
 	sums := map[wgsl.Class]int64{}
-	work := map[wgsl.Workload]int64{} // by whichever kernel and text
+	work := map[wgsl.Workload]int64{} // summed over kernels and texts
 	for d, flops := range by {
 		d.Kernel, d.Specialisation = "", wgsl.Specialisation{}
 		work[d] += flops
@@ -82,8 +89,8 @@ func workloads(by map[wgsl.Workload]int64) []workload {
 	return all
 }
 
-// withWinograd is work with what of it frames in pairs could do: a job that makes them
-// one by one does not tell.
+// withWinograd adds the part of work that could be computed in pairs of frames. A job
+// that computes frames one by one does not list it.
 func (c *chooser) withWinograd(work map[wgsl.Workload]int64) map[wgsl.Workload]int64 {
 	known := map[wgsl.Class]bool{}
 	for d := range work {
@@ -100,15 +107,15 @@ func (c *chooser) withWinograd(work map[wgsl.Workload]int64) map[wgsl.Workload]i
 	return all
 }
 
-// before orders workloads of a class that are done as often.
+// before orders workloads of a class with equal work.
 func before(a, b wgsl.Workload) bool {
 	return cmp.Or(cmp.Compare(a.Taps, b.Taps), cmp.Compare(a.Weight, b.Weight)) < 0
 }
 
-// Choose is a vae.Chooser: the kernels for a job, work, whose commands set has
-// recorded. Where they are recorded with what it has chosen for the job it tries no
-// more, and gives that without what turns out to be wrong. Its errors are the
-// device's and the context's.
+// Choose is a vae.Chooser. It returns the kernels for a job with this work, whose
+// commands set has recorded. If they were recorded with the choices of an earlier call,
+// chosen, it makes no further trials and returns these choices without kernels that
+// turn out to be wrong. Its errors are those of the device and the context.
 func (t *Tuner) Choose(ctx context.Context, dev *gpu.Device, set *wgsl.Set, work map[wgsl.Workload]int64, chosen wgsl.Choices) (wgsl.Choices, error) {
 	if gpu.SkipVerification() {
 		return nil, nil
@@ -120,7 +127,7 @@ func (t *Tuner) Choose(ctx context.Context, dev *gpu.Device, set *wgsl.Set, work
 	if err == nil && !t.Off && chosen == nil {
 		err = c.tryAll(all)
 	}
-	if dev.Stats().Submissions > worked { // of the job alone
+	if dev.Stats().Submissions > worked { // count only the job
 		dev.ResetPeaks()
 	}
 	if err != nil && !errors.Is(err, gpu.ErrOutOfMemory) {
@@ -132,8 +139,8 @@ func (t *Tuner) Choose(ctx context.Context, dev *gpu.Device, set *wgsl.Set, work
 	return c.choices(work, all), nil
 }
 
-// Chosen are the kernels that trials on an adapter have chosen so far for
-// activations stored as elem, for whatever a job does.
+// Chosen returns the kernels that trials on an adapter have chosen so far for
+// activations stored as elem, for any job.
 func (t *Tuner) Chosen(a gpu.Info, elem wgsl.Elem) (wgsl.Choices, error) {
 	known, err := t.Known(a)
 	if err != nil || t.Off {
@@ -150,8 +157,8 @@ func (t *Tuner) Chosen(a gpu.Info, elem wgsl.Elem) (wgsl.Choices, error) {
 	return choices, nil
 }
 
-// left are choices without what is refuted. Operations that have it in the job, or
-// would by themselves, are left to their plain kernels.
+// left returns the choices without refuted kernels. Operations that use a refuted kernel
+// in the job, or would by default, get their plain kernels.
 func (c *chooser) left(work map[wgsl.Workload]int64, all []workload, chosen wgsl.Choices) wgsl.Choices {
 	choices := wgsl.Choices{}
 	for name, kernel := range chosen {
@@ -173,7 +180,7 @@ func (c *chooser) left(work map[wgsl.Workload]int64, all []workload, chosen wgsl
 	return choices
 }
 
-// choices are what the record has for workloads.
+// choices returns the record's choices for workloads.
 func (c *chooser) choices(work map[wgsl.Workload]int64, all []workload) wgsl.Choices {
 	choices := c.left(work, all, nil)
 	for _, d := range all {

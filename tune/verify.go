@@ -14,26 +14,26 @@ import (
 	"tessera/wgsl"
 )
 
-// Bounds of the squared error of a kernel relative to the numbers themselves, by
-// how it stores them: those of the operations' own tests. A wrong one is far
-// beyond.
+// Bounds of the squared error of a kernel, relative to the numbers, by storage. They
+// are those of the operations' tests; a wrong kernel is far beyond.
 const (
 	boundF32  = 1e-9
 	boundHalf = 1e-6
 )
 
-// verifyChannels are enough for several blocks of each kernel's.
+// verifyChannels is enough for several blocks of each kernel.
 const verifyChannels = 64
 
 // verifyCase is a small case that runs a specialisation of a kernel.
 type verifyCase struct {
 	sample      *sample
 	expectation func() []float64
-	claims      []Verification // all that it verifies
+	claims      []Verification // all verifications that it covers
 }
 
-// verifyCase finds a case that runs the specialisation of a workload or, if the workload
-// leaves that open, one of the kernel for about so many channels; nil if there is none.
+// verifyCase returns a case that runs the specialisation of a workload or, if the
+// workload leaves that open, one of the kernel for about as many channels; nil if there
+// is none.
 func (c *chooser) verifyCase(d wgsl.Workload, kernel string) (*verifyCase, error) {
 	set, err := c.set(c.elem, d.Operation, kernel)
 	if err != nil {
@@ -72,7 +72,7 @@ func (c *chooser) verify(d wgsl.Workload, kernel string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if p == nil && kernel == "plain" { // of F(2,3): single frames by other operations' kernels, which are verified where a job has them
+	if p == nil && kernel == "plain" { // for F(2,3) it runs single frames by other operations' kernels, which are verified if a job has them
 		return true, nil
 	}
 	if p == nil {
@@ -164,8 +164,8 @@ func (c *chooser) forget(claims []Verification) {
 	}
 }
 
-// verdict compares. Its errors are those of the device. The reference is computed
-// while the kernel compiles, for which there is a limit.
+// verdict compares a case's result with the reference, which is computed while the
+// kernel compiles. limited limits the time to compile. Errors are those of the device.
 func (c *chooser) verdict(p *verifyCase, limited bool) (string, error) {
 	go p.expectation()
 	if limited && c.timesOut(p.sample) {
@@ -180,7 +180,7 @@ func (c *chooser) verdict(p *verifyCase, limited bool) (string, error) {
 		return fmt.Sprintf("does not run: %.200s", first), nil
 	}
 	bound := boundHalf
-	if c.elem == wgsl.F32 { // weights that are halves are exact
+	if c.elem == wgsl.F32 { // weights in halves are exact
 		bound = boundF32
 	}
 	if e := nmse(got, p.expectation()); !(e <= bound) {
@@ -189,14 +189,15 @@ func (c *chooser) verdict(p *verifyCase, limited bool) (string, error) {
 	return agrees, nil
 }
 
-// expectation identifies an expected result: all that it depends on.
+// expectation identifies an expected result by everything that it depends on.
 type expectation struct {
 	class wgsl.Class
 	taps  int
 	size  size
 }
 
-// reference is what a case of a workload is to give, once it is computed.
+// reference returns a function for the expected result of a workload's case, which is
+// computed once.
 func (c *chooser) reference(d wgsl.Workload, z size) func() []float64 {
 	of := expectation{d.Class, d.Taps, z}
 	if c.expected[of] == nil {
@@ -205,7 +206,7 @@ func (c *chooser) reference(d wgsl.Workload, z size) func() []float64 {
 	return c.expected[of]
 }
 
-// compile is how long a compiler may take.
+// compile returns how long a compiler may take.
 func (t *Tuner) compile() time.Duration {
 	if t.Compile > 0 {
 		return t.Compile
@@ -222,7 +223,7 @@ func (c *chooser) timesOut(s *sample) bool {
 	return err != nil && ctx.Err() != nil && c.ctx.Err() == nil
 }
 
-// compute runs a sample.
+// compute runs a sample and returns its result.
 func (c *chooser) compute(s *sample) ([]float32, error) {
 	defer c.dev.Free(s.buffers...)
 	if err := c.dev.Alloc(s.buffers...); err != nil {

@@ -13,7 +13,7 @@ import (
 	"tessera/wgsl"
 )
 
-// adapters have among them all kernels that there are.
+// adapters have among them all kernels.
 var adapters = map[string]gpu.Info{
 	"lavapipe 25": {Name: "llvmpipe (LLVM 15.0.6, 256 bits)", Driver: "llvmpipe: Mesa 25.0.7", Type: "cpu", Subgroups: true, SubgroupMin: 8, SubgroupMax: 8},
 	"lavapipe 26": {Name: "llvmpipe (LLVM 22.1.0, 256 bits)", Driver: "llvmpipe: Mesa 26.2.6", Type: "cpu", Subgroups: true, SubgroupMin: 8, SubgroupMax: 8},
@@ -24,8 +24,8 @@ var adapters = map[string]gpu.Info{
 	},
 }
 
-// Each text that a kernel may have, for whatever channels, frames and taps, is in a
-// case that it can be verified by.
+// Each text that a kernel may have, for any channels, frames and taps, is in a case
+// that verifies it.
 func TestEveryTextHasCase(t *testing.T) {
 	seen := map[Verification]bool{}
 	for name, info := range adapters {
@@ -63,7 +63,7 @@ func TestEveryTextHasCase(t *testing.T) {
 	}
 	usual, err := wgsl.NewSet(wgsl.F32, gpu.Info{}, nil)
 	require.NoError(t, err)
-	for n := 4; n > 1; n-- { // as many as a kernel has, and fewer where channels don't fill them
+	for n := 4; n > 1; n-- { // as many as a kernel has, and fewer if channels don't fill them
 		if len(all) > 1 || strings.Contains(usual.Texts(), fmt.Sprintf("const BLOCKS: u32 = %d;", n)) {
 			all[n], all[1] = true, true
 		}
@@ -71,8 +71,8 @@ func TestEveryTextHasCase(t *testing.T) {
 	require.Equal(t, all, blocks)
 }
 
-// Frames that Winograd's plain kernel makes one by one are what other operations' kernels
-// make, and need no proof of their own to be tried.
+// Winograd's plain kernel computes frames one by one with other operations' kernels,
+// and needs no verification of its own to be tried.
 func TestPlainWinogradIsTried(t *testing.T) {
 	for name, info := range adapters {
 		usual, err := wgsl.NewSet(wgsl.F32, info, nil)
@@ -89,7 +89,7 @@ func TestPlainWinogradIsTried(t *testing.T) {
 	}
 }
 
-// An adapter that computes nothing right with any kernel is left with the plain ones.
+// On an adapter where every kernel is wrong, the plain ones are used.
 func TestAllRefuted(t *testing.T) {
 	info := adapters["card"]
 	usual, err := wgsl.NewSet(wgsl.F16, info, nil)

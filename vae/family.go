@@ -24,6 +24,7 @@ type family struct {
 	named     func(c *Config, path string) // what a file's name and folder tell; nil: nothing
 	usable    func(t tensors) error        // refuses weights that make nonsense, unless forced; nil: none are known
 	published *Config                      // of the file that its authors published, its statistics left out
+	sizes     []*Config                    // of other published files, whose models have other names
 	encoder   func(l *loader, c Config) *engine.Network
 	decoder   func(l *loader, c Config) *engine.Network
 	ignored   []string // beginnings of names of tensors that are no network's, or parts of them that begin with a dot

@@ -23,6 +23,7 @@ var klFamily = family{
 	told:      func(f format.File) bool { return isKL(f) && !isFlux2(f) },
 	config:    configureKL,
 	published: &publishedKL,
+	sizes:     []*Config{&publishedFlux},
 	encoder:   newKLEncoder,
 	decoder:   newKLDecoder,
 	between:   []string{"quant_conv.weight", "quant_conv.bias", "post_quant_conv.weight", "post_quant_conv.bias"},

@@ -29,6 +29,13 @@ var publishedKL = Config{
 	Widths: []int{128, 256, 512, 512}, Decoder: []int{512, 512, 256, 128}, TimeDown: []bool{false, false, false}, TimeUp: []bool{false, false, false},
 }
 
+// publishedFlux is the configuration of FLUX.1's, and of Stable Diffusion 3's.
+var publishedFlux = func() Config {
+	c := publishedKL
+	c.Model, c.Latent, c.Quant = "FLUX.1", 16, false
+	return c
+}()
+
 // publishedFlux2 is the configuration of FLUX.2's.
 var publishedFlux2 = func() Config {
 	c := publishedKL

@@ -49,6 +49,20 @@ func TestPublishedKL(t *testing.T) {
 		assert.Len(t, all, c.tensors)
 		assert.Equal(t, c.parameters, parameters(all))
 	}
+	testPublished(t, "sdxl", synthetic.KL(synthetic.KLConfig{Quant: true}), 248, 83_653_863, ".attn_1.")
+	testPublished(t, "flux", synthetic.KL(synthetic.KLConfig{Latent: 16}), 244, 83_819_683, ".attn_1.")
+	testPublished(t, "sd3", synthetic.KL(synthetic.KLConfig{Latent: 16}), 244, 83_819_683, ".attn_1.")
+}
+
+// Every name that can be pulled can be planned, and is planned as its model.
+func TestPublishedNames(t *testing.T) {
+	for _, c := range known.Checkpoints {
+		m, err := Published(c.Name, gpu.Info{Limits: gpu.DefaultLimits}, Settings{})
+		require.NoError(t, err, c.Name)
+		assert.Equal(t, c.Model, m.Config.Model, c.Name)
+		assert.True(t, IsPublished(strings.ToUpper(c.Name)), c.Name)
+	}
+	assert.False(t, IsPublished("seedvr3"))
 }
 
 // Names of ldm and of diffusers, of today and of old, and matrices of either rank, decode

@@ -46,6 +46,17 @@ var publishedLTX = Config{
 	},
 }
 
+// publishedLTX23 is the configuration of LTX-2.3's.
+var publishedLTX23 = Config{
+	Model: "LTX-2.3", Layout: "original", Spatial: 32, Temporal: 8, Channels: 3, Patch: 4, Blocks: 4, Latent: 128,
+	Widths: []int{128, 256, 512, 1024, 1024}, Decoder: []int{1024, 512, 512, 256, 128},
+	TimeDown: []bool{false, true, true, true}, TimeUp: []bool{true, true, true, false},
+	ltx: ltxConfig{
+		encoder: []int{4, 6, 4, 2, 2}, decoder: []int{2, 2, 4, 6, 4},
+		down: []ltxSampler{{1, 2}, {2, 1}, {2, 2}, {2, 2}}, up: []ltxSampler{{2, 2}, {2, 2}, {2, 1}, {1, 2}},
+	},
+}
+
 // isLTX tells a file of those layouts.
 func isLTX(f format.File) bool {
 	switch {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -41,6 +42,13 @@ func TestPublishedLTX(t *testing.T) {
 		assert.ElementsMatch(t, want, got)
 		assert.Equal(t, c.parameters, parameters(all))
 	}
+	testPublished(t, "ltx2", without(synthetic.LTX(synthetic.LTXConfig{}), "per_channel_statistics."), 182, 1_222_479_601, "")
+	testPublished(t, "ltx2.3", without(synthetic.LTX(synthetic.LTXConfig{New: true}), "per_channel_statistics."), 168, 726_105_969, "")
+}
+
+// without leaves out tensors whose names begin with prefix.
+func without(all []synthetic.Spec, prefix string) []synthetic.Spec {
+	return slices.DeleteFunc(all, func(s synthetic.Spec) bool { return strings.HasPrefix(s.Name, prefix) })
 }
 
 // inDiffusers is a tensor's name in diffusers' files.

@@ -174,24 +174,25 @@ func ofPart(path string, err error) error {
 	return &explained{err, fmt.Sprintf("vae: %s: is one of %d files of a checkpoint, expected their index %s, which %s", path, n, index, where)}
 }
 
-// Published is Inspect for a published checkpoint, without the file: of a family, or a
-// model of its shapes, by its name, however that is spelled. It assumes f16 weights.
+// Published is Inspect for a published checkpoint without its file. The name is a
+// family's, a model's or one of format/known's, in any spelling. Weights are assumed to
+// be f16.
 func Published(name string, a gpu.Info, o Settings) (*Model, error) {
-	for _, fam := range families {
-		take, known := fam.known(name)
-		if !known {
-			continue
-		}
-		elem, err := o.Precision.Elem(a)
-		if err != nil {
-			return nil, err
-		}
-		c := *fam.published
-		fam.complete(&c)
-		take(&c)
-		return newModel(fam, c, elem, wgsl.Packed, a, o)
+	fam, c := publishedAs(name)
+	if fam == nil {
+		return nil, fmt.Errorf("vae: %w: %.80q, expected %s", ErrUnknownModel, name, strings.Join(Families(), ", "))
 	}
-	return nil, fmt.Errorf("vae: %w: %.80q, expected %s", ErrUnknownModel, name, strings.Join(Families(), ", "))
+	elem, err := o.Precision.Elem(a)
+	if err != nil {
+		return nil, err
+	}
+	return newModel(fam, c, elem, wgsl.Packed, a, o)
+}
+
+// IsPublished reports whether Published knows a name.
+func IsPublished(name string) bool {
+	fam, _ := publishedAs(name)
+	return fam != nil
 }
 
 // Open is Inspect with a device to run on. Weights are uploaded when a direction

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"tessera/format/known"
 	"tessera/latent"
 )
 
@@ -131,24 +132,40 @@ func (c *Config) scaledAs(made latent.Checkpoint) bool {
 	return c.is(made.Family) && made.Model != c.Model && len(c.alike()) > 0
 }
 
-// known finds the model of a name among those that have the shapes of a family's published
-// checkpoint. take makes that one's configuration the model's.
-func (f *family) known(name string) (take func(*Config), ok bool) {
-	same := func(other string) bool { return spelling(name) == spelling(other) }
-	if same(f.name) {
-		return func(*Config) {}, true
+// publishedAs finds the family and the published configuration of a name, or nil.
+func publishedAs(name string) (*family, Config) {
+	if c, ok := known.Find(name); ok {
+		name = c.Model
 	}
-	if f.name == wan21 && same("qwen-image") {
-		return qwenImage, true
-	}
-	c := *f.published
-	f.complete(&c)
-	for _, m := range c.alike() {
-		if as, _ := m.model(); same(as) {
-			return m.take, true
+	for _, f := range families {
+		if c, ok := f.publishedAs(name); ok {
+			return f, c
 		}
 	}
-	return nil, false
+	return nil, Config{}
+}
+
+// publishedAs finds the published configuration of a family or model by its name.
+func (f *family) publishedAs(name string) (Config, bool) {
+	same := func(other string) bool { return spelling(name) == spelling(other) }
+	for i, published := range append([]*Config{f.published}, f.sizes...) {
+		c := *published
+		f.complete(&c)
+		if i == 0 && same(f.name) || same(c.Model) {
+			return c, true
+		}
+		if f.name == wan21 && same("qwen-image") {
+			qwenImage(&c)
+			return c, true
+		}
+		for _, m := range c.alike() {
+			if as, model := m.model(); same(as) || same(model) {
+				m.take(&c)
+				return c, true
+			}
+		}
+	}
+	return Config{}, false
 }
 
 // spelling is a name without what people write differently.

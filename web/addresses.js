@@ -1,5 +1,5 @@
-// Files by their addresses: the fields that take one, where checkpoints come
-// from, and the link that carries what is on the bench to somebody else.
+// Files by address: the fields for addresses, the places where checkpoints are
+// published, and the link that shares the bench with others.
 
 import { at, input as field } from './dom.js';
 import { bytes, t } from './i18n.js';
@@ -11,13 +11,13 @@ import { openSource } from './source.js';
 /** @import {Loading, Source} from './source.js' */
 /** @import {Checkpoint, Input} from './workbench.js' */
 
-/** Latents below this are read whole, so that they can be looked at. */
+/** Latents below this size are downloaded whole, so that they can be shown. */
 const small = 32 << 20;
 
-/** Addresses of a link, '' where it has none. @typedef {{model: string, latent: string}} Addresses */
+/** The addresses in a link, '' if it has none. @typedef {{model: string, latent: string}} Addresses */
 
 /**
- * An address as it may be read.
+ * Parses an address that the page may read.
  * @param {string} text
  * @returns {URL}
  */
@@ -29,11 +29,11 @@ export function parse(text) {
   return url;
 }
 
-/** Whether a link may carry an address: what follows ? may be somebody's key. @param {URL} url */
+/** Whether a link may contain an address: its query may be a secret key. @param {URL} url */
 const shareable = (url) => url.search === '' || url.search === '?download=true';
 
 /**
- * Opens a checkpoint that stands at an address; it is read by range.
+ * Opens a checkpoint at an address; it is read by range.
  * @param {string} text
  * @param {(p: Loading) => void} progress
  * @returns {Promise<Checkpoint>}
@@ -45,7 +45,7 @@ export async function openCheckpoint(text, progress) {
 }
 
 /**
- * Opens a latent that stands at an address; a small one is fetched.
+ * Opens a latent at an address; a small one is downloaded.
  * @param {string} text
  * @param {(p: Loading) => void} progress
  * @returns {Promise<Input & {latent: From}>}
@@ -63,10 +63,10 @@ async function whole(from) {
 }
 
 /**
- * The addresses of what is on the bench that a link may carry.
+ * The addresses of the checkpoint and the latent on the bench that a link may contain.
  * @param {Checkpoint} checkpoint
  * @param {Input|undefined} input
- * @returns {{addresses: Addresses, withheld: boolean}} withheld: there is one that a link may not carry
+ * @returns {{addresses: Addresses, withheld: boolean}} withheld: whether an address was left out
  */
 export function ofBench(checkpoint, input) {
   const [model, latent] = [checkpoint.address, input?.address].map((a) => (a ? new URL(a) : undefined));
@@ -75,7 +75,7 @@ export function ofBench(checkpoint, input) {
 }
 
 /**
- * The sites that a link's addresses are of, but for the page's own.
+ * The sites of a link's addresses, without the page's own.
  * @param {Addresses} addresses
  */
 export function sites({ model, latent }) {
@@ -85,7 +85,7 @@ export function sites({ model, latent }) {
 
 /**
  * Listens to the fields.
- * @param {(text: string) => Promise<void>} checkpoint takes one from an address
+ * @param {(text: string) => Promise<void>} checkpoint opens one at an address
  * @param {(text: string) => Promise<void>} latent
  */
 export function listenAddresses(checkpoint, latent) {
@@ -97,7 +97,7 @@ export function listenAddresses(checkpoint, latent) {
   }
 }
 
-/** Puts a link's addresses into the fields. @param {Addresses} addresses */
+/** Fills the fields with a link's addresses. @param {Addresses} addresses */
 export function showAddresses({ model, latent }) {
   for (const [kind, address] of Object.entries({ model, latent })) {
     if (!address) continue;
@@ -106,7 +106,7 @@ export function showAddresses({ model, latent }) {
   }
 }
 
-/** Lists where checkpoints come from, in the page's language. */
+/** Lists where checkpoints are published, in the page's language. */
 export function showPlaces() {
   at('places').replaceChildren(...places.map(({ model, file, from, path, size, licence }) => {
     const li = element('li');
@@ -115,7 +115,7 @@ export function showPlaces() {
     link.target = '_blank';
     link.rel = 'noopener noreferrer';
     const use = /** @type {HTMLButtonElement} */ (element('button', 'quiet', t('places.use')));
-    use.type = 'button'; // into the field: nothing is fetched before it is opened there
+    use.type = 'button'; // only fills the field; the user opens the address there
     use.setAttribute('aria-label', `${t('places.use')}: ${file}`);
     use.onclick = () => {
       showAddresses({ model: `https://huggingface.co/${from}/resolve/main/${path}`, latent: '' });

@@ -1,4 +1,4 @@
-// The page: what is clicked, dropped and chosen, and what follows from it.
+// The page: what the user clicks, drops and chooses, and its effects.
 
 import * as addresses from './addresses.js';
 import * as demo from './demo.js';
@@ -40,18 +40,18 @@ const controls = new Controls(recentInputs, (tile) => void useTile(tile));
 const taker = new Taker({ bench, options, put, listKept, again: (act) => void attempt(act) });
 const links = new Links({ bench, taker, attempt });
 
-/** Codes of an input that can't be used. */
+/** Error codes for an input that can't be used. */
 const refusals = ['wrong_model', 'packed_size', 'program_only', 'bad_input'];
 
 /** @type {File[]} */ let later = []; // dropped meanwhile
 let refreshes = 0;
-let begun = false; // the checkpoint of the last visit was looked for
+let begun = false; // the last visit's checkpoint was looked up
 const asked = demo.parsePart(new URLSearchParams(location.search).get('demo'));
 let part = asked ?? demo.whole;
 
 // ---- what is on the bench
 
-/** Opens what isn't open yet, and tells what it is and needs. A call that is overtaken by another ends early. */
+/** Opens the bench's files as needed, and shows what they are and need. A newer call ends an older one early. */
 async function refresh() {
   if (shown.running) return;
   const turn = ++refreshes;
@@ -90,7 +90,7 @@ async function refresh() {
   }
 }
 
-/** Without a GPU nothing is fetched for it. */
+/** Without a GPU, nothing is downloaded. */
 async function needGPU() {
   const lacking = bench.kind === 'browser' ? await lack() : undefined;
   showLack(!!lacking);
@@ -100,16 +100,16 @@ async function needGPU() {
 /** Measures the adapter, once. */
 async function measure() {
   const { device, model } = shown;
-  if (device && model) await speed.measure(await bench.engine(), device, model).then(() => controls.render(), () => {}); // without, nothing is told
+  if (device && model) await speed.measure(await bench.engine(), device, model).then(() => controls.render(), () => {}); // a failed measurement is not reported
 }
 
-/** Chooses a task that the input and the model allow. */
+/** Selects a task that the input and the model allow. */
 function suitTask() {
   const tasks = bench.tasks();
   if (!tasks.includes(task())) settings.check('task', tasks.includes('roundtrip') ? 'roundtrip' : tasks[0]);
 }
 
-/** What was planned doesn't hold any more. */
+/** Discards the plans, which no longer apply. */
 function unplan() {
   shown.plans = [];
   controls.lock();
@@ -120,7 +120,7 @@ function put(input) {
   if (bench.input) recentInputs.add(bench.input);
   bench.put(input);
   recentInputs.add(input);
-  if (shown.told && !shown.running) { // of another input
+  if (shown.told && !shown.running) { // it belongs to another input
     shown.told = undefined;
     line.say('');
   }
@@ -132,13 +132,13 @@ function put(input) {
   if (latent) settings.check('task', 'decode');
   else if (task() === 'decode') settings.check('task', 'roundtrip');
   if (input.look || clip && !(isDemo && fresh)) controls.show('input');
-  else if (!isDemo && !gallery.outcome) { // the demo's picture is not this one's
+  else if (!isDemo && !gallery.outcome) { // the demo's picture does not belong to this input
     stage.clear();
     controls.state('input');
   }
 }
 
-/** A latent is looked at as soon as its shape is known. */
+/** Shows a latent as soon as its shape is known. */
 async function lookAtLatent() {
   const { input } = bench;
   if (!(input?.latent instanceof File) || input.clip || input.look) return;
@@ -151,13 +151,13 @@ async function lookAtLatent() {
   controls.show('input');
 }
 
-/** Puts a part of the demo on the bench; before there is a result, its recording is on the stage. @param {demo.Part} p */
+/** Puts a part of the demo on the bench. Until there is a result, the stage shows its recording. @param {demo.Part} p */
 async function takeDemo(p) {
   part = p;
   put({ name: 'demo', latent: demo.latent(p), clip: demo.clip(p), demo: true });
   if (gallery.outcome) return;
   controls.state('idle');
-  const outcome = await recorded().catch(() => undefined); // it was only to look at
+  const outcome = await recorded().catch(() => undefined); // without it, only the recording is missing
   if (!outcome || gallery.outcome || shown.running || !bench.input?.demo) return;
   gallery.present(outcome);
   gallery.view('compare');
@@ -165,14 +165,14 @@ async function takeDemo(p) {
   if (!matchMedia('(prefers-reduced-motion: reduce)').matches) player.play();
 }
 
-/** On a processor the demo's first picture will do. @param {Device} device */
+/** A processor decodes only the demo's first picture. @param {Device} device */
 function suitPart(device) {
   if (!bench.input?.demo || device.type !== 'cpu' || part !== demo.whole || asked) return;
   part = demo.small;
   put({ name: 'demo', latent: demo.latent(part), clip: demo.clip(part), demo: true });
 }
 
-/** The checkpoint that was used last, where this browser keeps it. */
+/** The last used checkpoint, if this browser has a copy. */
 async function takeKept() {
   const from = await lastKept();
   if (from) bench.use({ name: from.name, from, kept: true });
@@ -184,14 +184,14 @@ async function listKept() {
   await offer(bench.checkpoint, listKept);
 }
 
-/** Takes files that were picked or dropped, after the job if one runs. @param {File[]} files */
+/** Uses picked or dropped files; if a job runs, after it. @param {File[]} files */
 async function take(files) {
   if (!shown.running) return attempt(() => taker.files(files));
   later.push(...files);
   at('later').textContent = t('taken.later', { names: later.map((f) => f.name).slice(0, 3).join(', ') + (later.length > 3 ? ' …' : '') });
 }
 
-/** Does something to the bench, tells what goes wrong, and what it needs then. @param {() => Promise<void>} act */
+/** Changes the bench, reports errors, and plans again. @param {() => Promise<void>} act */
 async function attempt(act) {
   if (shown.running) return;
   hideProblem();
@@ -205,7 +205,7 @@ async function attempt(act) {
   await refresh();
 }
 
-/** Puts what was encoded on the bench, to be decoded. */
+/** Puts the encoded latent on the bench, to decode it. */
 async function takeEncoded() {
   const { stem: name, latent, pictures, shape } = gallery.outcome ?? {};
   if (!name || !latent) return;
@@ -235,7 +235,7 @@ async function switchEngine(kind) {
 
 // ---- running
 
-/** Runs what is on the bench. @returns {Promise<Outcome|undefined>} what came of it, if all of it came */
+/** Runs what is on the bench. @returns {Promise<Outcome|undefined>} the outcome, if it is complete */
 async function run() {
   if (shown.running) return undefined;
   const { signal } = shown.running = new AbortController();
@@ -299,15 +299,15 @@ async function run() {
   return outcome.done && outcome;
 }
 
-/** The result before, where another can be compared with it frame by frame. @param {Outcome|undefined} before @param {Outcome} now */
+/** The previous result, if the new one can be compared with it frame by frame. @param {Outcome|undefined} before @param {Outcome} now */
 function comparable(before, now) {
   const [a, b] = [before?.frames, now.frames];
   if (!before?.done || !a || !b || before.stem !== now.stem || before.from?.checkpoint !== now.from?.checkpoint) return undefined;
-  before.before = undefined; // two at most are kept
+  before.before = undefined; // keep two at most
   return a.count === b.count && a.height === b.height && a.width === b.width ? before : undefined;
 }
 
-/** Decodes exactly, then in small tiles that are blended, and shows the difference. */
+/** Decodes exactly, then in small blended tiles, and shows the difference. */
 async function showExact() {
   const { tile, overlap, tiling } = settings.choices();
   const set = async (/** @type {Record<'tile'|'overlap'|'tiling', string>} */ c) => {
@@ -336,7 +336,7 @@ function pace({ done, frames, pictures }) {
   return { tiny: bench.checkpoint.builtin, task: task(), device, model, frames: frames?.count ?? clip?.frames ?? 0, height, width, seconds: done.seconds };
 }
 
-/** Brings the picture into view, where a job shows what it makes. */
+/** Scrolls to the picture when a job shows its output. */
 function inView() {
   at('stage').scrollIntoView({ block: 'nearest' });
 }
@@ -353,7 +353,7 @@ function ended(what, text) {
   inView();
 }
 
-/** Tells an error, and offers what can be done. @param {unknown} error */
+/** Shows an error, with actions that may help. @param {unknown} error */
 function trouble(error) {
   const detail = words(error);
   const kind = error instanceof EngineError ? error.code : 'failed';
@@ -386,7 +386,7 @@ async function useTile(tile) {
   await refresh();
 }
 
-/** What follows from a setting. */
+/** Applies a changed setting. */
 function changed() {
   settings.matchOverlap(recommended().tile);
   settings.writeLink();
@@ -401,7 +401,7 @@ function setLanguage(language) {
   if (begun) void listKept();
 }
 
-/** Keys on the stage, and one that works everywhere. @param {KeyboardEvent} e */
+/** Handles the keys of the stage, and one key that works everywhere. @param {KeyboardEvent} e */
 function onKey(e) {
   if (e.key === 'Escape' && shown.running) return shown.running.abort();
   if (e.target !== at('stage')) return;
@@ -453,11 +453,11 @@ function listen() {
   listenDrop((files) => void take(files), trouble);
 }
 
-/** Takes the address's choices; returns the engine and the files that it names. */
+/** Applies the choices in the address; returns the engine and the files that it names. */
 function readLink() {
   const { token, misfit, engine, addresses: named } = settings.readLink(recommended().tile);
   bench.token = token;
-  at('engines').hidden = !token; // a plain host has no other
+  at('engines').hidden = !token; // other hosts have no native engine
   if (misfit) showProblem('overlap', { values: misfit });
   return { engine, named };
 }
@@ -487,11 +487,11 @@ async function begin() {
   } else {
     await refresh();
   }
-  if (named.model || named.latent) links.follow(named); // it may ask, and a job would hide that
+  if (named.model || named.latent) links.follow(named); // it may show a question, which a job would hide
   else if (new URLSearchParams(location.search).has('autoplay')) await run();
 }
 
-/** Whether the visitor wants nothing fetched that isn't asked for. */
+/** Whether the user wants no downloads without asking. */
 function saving() {
   return /** @type {{connection?: {saveData?: boolean}}} */ (/** @type {unknown} */ (navigator)).connection?.saveData ?? false;
 }

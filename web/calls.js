@@ -1,5 +1,5 @@
-// Requests to an engine by their numbers, and the engine's answers, over a channel; over
-// two while a larger engine takes the smaller one's place.
+// Numbered requests to an engine and its answers, over a channel; over two channels
+// while a larger engine replaces the smaller one.
 
 import { EngineError } from './events.js';
 import { openSource } from './source.js';
@@ -9,7 +9,7 @@ import { openSource } from './source.js';
 /** @import {Clip, Header} from './protocol.js' */
 /** @import {Loading, Source} from './source.js' */
 
-/** Requests that an engine answers one after another. */
+/** Requests that an engine runs one at a time. */
 const inOrder = new Set(['open', 'measure', 'decode', 'encode', 'roundtrip']);
 
 export class Calls {
@@ -17,7 +17,7 @@ export class Calls {
   /** @type {Channel} */ #channel;
   /** @type {Map<number, Request>} */ #requests = new Map();
   /** @type {Map<number, Source>} */ #sources = new Map();
-  #last = 0; // id given out
+  #last = 0; // last id used
   /** @type {EngineError|undefined} */ #gone;
 
   /** @param {Channel} channel */
@@ -25,19 +25,19 @@ export class Calls {
     this.#channel = this.listen(channel);
   }
 
-  /** Takes the answers of a channel. @param {Channel} channel */
+  /** Receives the answers of a channel. @param {Channel} channel */
   listen(channel) {
     channel.receive = (header, payload) => this.#receive(channel, header, payload);
     channel.closed = (why) => this.#lost(channel, new EngineError('disconnected', why));
     return channel;
   }
 
-  /** Where requests go. */
+  /** The channel for requests. */
   get channel() {
     return this.#channel;
   }
 
-  /** Sends requests to another channel, and closes the one before once it has answered. @param {Channel} channel */
+  /** Switches to another channel, and closes the old one after its last answer. @param {Channel} channel */
   move(channel) {
     const before = this.#channel;
     this.#channel = channel;
@@ -46,10 +46,10 @@ export class Calls {
   }
 
   /**
-   * Registers what a request reads from.
+   * Registers the source that a request reads from.
    * @param {From} from
    * @param {{progress?: (p: Loading) => void, signal?: AbortSignal}} options
-   * @returns {Promise<[object, number]>} what to send, and the source's number
+   * @returns {Promise<[object, number]>} the message's source, and its number
    */
   async source(from, options) {
     if (typeof from === 'object' && 'path' in from) return [from, 0];
@@ -67,7 +67,7 @@ export class Calls {
   }
 
   /**
-   * Sends a request and waits for its result. While a checkpoint is being opened, jobs wait for the engine that it needs.
+   * Sends a request and waits for its result. While a checkpoint opens, jobs wait for the engine that it needs.
    * @param {Header} header
    * @param {Partial<Request> & {signal?: AbortSignal}} [options]
    * @returns {Promise<any>}
@@ -78,7 +78,7 @@ export class Calls {
     const id = ++this.#last;
     /** @type {Request} */ const request = { resolve() {}, reject() {}, promise: Promise.resolve(), channel, clip, event };
     request.promise = new Promise((resolve, reject) => Object.assign(request, { resolve, reject }));
-    const abort = () => { // the engine's own answer, a moment later, finds nobody
+    const abort = () => { // the engine's answer arrives later and is ignored
       this.#requests.delete(id);
       if (request.channel) this.send({ type: 'cancel', id }, undefined, request.channel);
       request.reject(new EngineError('cancelled', 'cancelled'));
@@ -150,7 +150,7 @@ export class Calls {
 
   /**
    * @param {Channel} channel
-   * @param {Header} header what the engine asked for
+   * @param {Header} header the engine's request
    * @param {Promise<ArrayBuffer|Uint8Array<ArrayBuffer>>} bytes
    */
   #answer(channel, { id, read }, bytes) {
@@ -161,7 +161,7 @@ export class Calls {
   }
 
   /**
-   * Ends this engine with its channel; of a larger one, that only the requests fail.
+   * Ends this engine when its channel is lost. If a larger engine's channel is lost, only its requests fail.
    * @param {Channel} channel
    * @param {EngineError} error
    */
@@ -182,7 +182,7 @@ export class Calls {
     this.#sources.clear();
   }
 
-  /** Ends the engine, and the worker or connection with it. */
+  /** Ends the engine and its worker or connection. */
   close() {
     this.send({ type: 'close' });
     this.#channel.close();
@@ -195,7 +195,7 @@ export class Calls {
  * @property {(value: any) => void} resolve
  * @property {(error: Error) => void} reject
  * @property {Promise<any>} promise
- * @property {Channel} [channel] that it was sent by
+ * @property {Channel} [channel] on which it was sent
  * @property {Clip} [clip]
  * @property {(header: Header, payload: ArrayBuffer) => void} [event]
  */

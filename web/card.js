@@ -1,5 +1,5 @@
-// A card to share: how fast a job was, and on what. It is drawn here and leaves
-// only as a file or through the clipboard, when asked to.
+// A card to share: how fast a job ran, and on what device. It is drawn in the page and
+// leaves it only as a file or through the clipboard, on request.
 
 import { size } from './demo.js';
 import { at } from './dom.js';
@@ -13,7 +13,7 @@ import { download } from './save.js';
 /** @import {Task} from './workbench.js' */
 
 /**
- * What a job was, as far as its speed goes.
+ * A job's facts for its speed.
  * @typedef {object} Pace
  * @property {Task} task
  * @property {Device} device
@@ -22,13 +22,13 @@ import { download } from './save.js';
  * @property {number} height
  * @property {number} width
  * @property {number} seconds
- * @property {boolean} [tiny] by the demo's model
+ * @property {boolean} [tiny] made with the demo's model
  */
 
 const canvas = /** @type {HTMLCanvasElement} */ (at('card-picture'));
 const name = 'tessera-speed.png';
-const edge = 72; // pixels around what is written
-const column = 640; // pixels that it may be wide
+const edge = 72; // pixels around the text
+const column = 640; // largest width of the text in pixels
 
 /** @param {() => Outcome|undefined} what is on the stage */
 export function listenCard(what) {
@@ -96,7 +96,7 @@ function draw({ task, device, model, frames, height, width, seconds, tiny }) {
   canvas.setAttribute('aria-label', [gpu, by, `${rate} ${t('card.frames')}`, `${pixels} ${t('card.pixels')}`, job, clip, demo].filter(Boolean).join(', '));
 }
 
-/** What is on the stage, at the card's right. @param {CanvasRenderingContext2D} c */
+/** Draws the stage's picture at the right of the card. @param {CanvasRenderingContext2D} c */
 function picture(c) {
   const from = /** @type {HTMLCanvasElement} */ (at('picture'));
   const left = edge + column + edge / 2;
@@ -106,7 +106,7 @@ function picture(c) {
   c.drawImage(from, (from.width - w) / 2, (from.height - h) / 2, w, h, left, 0, width, height);
 }
 
-/** The mark of the page. @param {CanvasRenderingContext2D} c @param {number} x @param {number} y */
+/** Draws the page's logo. @param {CanvasRenderingContext2D} c @param {number} x @param {number} y */
 function tesserae(c, x, y) {
   c.fillStyle = '#2dd4bf';
   [[0, 0, 1], [1, 0, 0.35], [0, 1, 0.6], [1, 1, 0.85]].forEach(([right, down, alpha]) => {
@@ -128,7 +128,7 @@ function figure(c, value, unit, x) {
 }
 
 /**
- * Writes a line, smaller where it is long.
+ * Writes a line, in a smaller size if it is long.
  * @param {CanvasRenderingContext2D} c
  * @param {string} text
  * @param {number} x

@@ -1,5 +1,5 @@
-// The two ways to an engine: messages to a worker of this tab, or a websocket to
-// the native program. See protocol.js for what is carried.
+// The two ways to an engine: messages to a worker of this tab, or a websocket to the
+// native program. protocol.js describes the messages.
 
 import { frame, unframe } from './protocol.js';
 
@@ -13,7 +13,7 @@ import { frame, unframe } from './protocol.js';
  * @property {(why: string) => void} closed set by the engine
  */
 
-/** Bundlers find a worker only where its address and its options are literal. */
+/** Bundlers find a worker only if its address and its options are literals. */
 const workers = {
   'tessera': () => new Worker(new URL('./worker.js', import.meta.url), { type: 'module', name: 'tessera' }),
   'tessera-all': () => new Worker(new URL('./worker.js', import.meta.url), { type: 'module', name: 'tessera-all' }),
@@ -42,7 +42,7 @@ export function workerChannel(options, name) {
 }
 
 /**
- * The buffer of bytes, without what else is in it.
+ * A buffer with only these bytes.
  * @param {Uint8Array<ArrayBuffer>} bytes
  */
 function whole(bytes) {

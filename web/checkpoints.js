@@ -1,8 +1,7 @@
-// Checkpoints remembered in this browser (OPFS): chosen once, there next time.
-// One that is being written has an empty file beside it, its name and `.part`,
-// which goes when the copy is whole; what still has one belongs to nobody,
-// unless a tab holds the lock of that name. Chromium writes to a third beside
-// it, NAME.crswap.
+// Copies of checkpoints in this browser (OPFS): chosen once, available in the next
+// visit. While a copy is written, an empty file NAME.part marks it; it is removed when
+// the copy is complete. A copy with such a mark is abandoned unless a tab holds the
+// lock of that name. Chromium writes to another file, NAME.crswap.
 
 const folder = 'checkpoints';
 const mark = '.part';
@@ -19,17 +18,17 @@ async function handles(where) {
   return all;
 }
 
-/** Whether this browser can keep any. */
+/** Whether this browser can store copies. */
 export const can = !!navigator.storage?.getDirectory && !!navigator.locks && 'createWritable' in FileSystemFileHandle.prototype;
 
 /** @param {string} name */
 const checkpoint = (name) => /\.(safetensors|pth?)$/i.test(name);
 
-/** @param {string} name of a checkpoint: one tab at a time writes it */
+/** @param {string} name of a checkpoint; one tab at a time writes a copy */
 const lock = (name) => `tessera-keep-${name}`;
 
 /**
- * The checkpoints that are kept, by name.
+ * The stored checkpoints, by name.
  * @returns {Promise<{name: string, size: number}[]>}
  */
 export async function list() {
@@ -41,14 +40,14 @@ export async function list() {
   return all.sort((a, b) => a.name.localeCompare(b.name));
 }
 
-/** Bytes that this browser has room for. */
+/** Bytes available in this browser. */
 export async function room() {
   const { quota = Infinity, usage = 0 } = await navigator.storage.estimate();
   return Math.max(0, quota - usage);
 }
 
 /**
- * Keeps a copy of a checkpoint, in place of one of its name. One that is stopped or fails leaves nothing.
+ * Stores a copy of a checkpoint; it replaces one with its name. If it is cancelled or fails, no file remains.
  * @param {File} file
  * @param {AbortSignal} signal
  * @param {(done: number) => void} progress bytes
@@ -56,7 +55,7 @@ export async function room() {
 export function keep(file, signal, progress) {
   return navigator.locks.request(lock(file.name), { signal }, async () => {
     const where = await directory();
-    await discard(where, file.name); // first, since there may not be room for both
+    await discard(where, file.name); // first, because both may not fit
     await where.getFileHandle(file.name + mark, { create: true });
     try {
       const to = await (await where.getFileHandle(file.name, { create: true })).createWritable();
@@ -80,7 +79,7 @@ function counting(progress) {
   });
 }
 
-/** Removes what tabs have left that ended while they wrote. */
+/** Removes the unfinished copies of closed tabs. */
 export async function sweep() {
   if (!can) return;
   const where = await directory();
@@ -94,7 +93,7 @@ export async function sweep() {
 }
 
 /**
- * Removes a copy and what a browser has beside it, and then its mark.
+ * Removes a copy with the browser's own temporary file, and then its mark.
  * @param {FileSystemDirectoryHandle} where
  * @param {string} name
  */

@@ -1,5 +1,5 @@
-// The ways to cut a job, side by side: what each takes, and whether its result is
-// that of one tile. Each is a plan of its own, made when somebody asks.
+// The ways to cut a job, side by side: what each needs, and whether its result equals
+// that of one tile. Each has a separate plan, made when the dialog opens.
 
 import { at } from './dom.js';
 import { bytes, macs, roughly, t } from './i18n.js';
@@ -8,18 +8,18 @@ import { button, element } from './plan.js';
 /** @import {Key} from './i18n.js' */
 /** @import {Plan} from './protocol.js' */
 
-/** @typedef {{tile: string, also: string[], plans: Plan[], fits: boolean}} Choice tile: as the settings have it; also: others that come to the same */
+/** @typedef {{tile: string, also: string[], plans: Plan[], fits: boolean}} Choice tile: a value of the setting; also: other values with an equal plan */
 
 /**
  * @typedef {object} Asked
- * @property {(tile: string, least: boolean) => Promise<Plan[]>} plan of a tile; least: whatever the budget is
- * @property {() => string} tile that is chosen
+ * @property {(tile: string, least: boolean) => Promise<Plan[]>} plan for a tile; least: ignore the budget
+ * @property {() => string} tile the chosen one
  * @property {(plans: Plan[]) => number|undefined} seconds
  * @property {(tile: string) => void} use
  * @property {(error: unknown) => void} trouble
  */
 
-/** Names of the settings' tiles that are not sizes. @type {Record<string, Key>} */
+/** Texts for the tile settings that are not sizes. @type {Record<string, Key>} */
 const names = { recommended: 'settings.recommended', auto: 'settings.tile.auto' };
 
 /** @param {Asked} asked */
@@ -45,7 +45,7 @@ export function listenChoices(asked) {
   dialog.onclose = () => { turn++; };
 }
 
-/** @param {Asked} asked @param {() => boolean} over nobody waits any more @returns {Promise<Choice[]>} */
+/** @param {Asked} asked @param {() => boolean} over whether the dialog was closed @returns {Promise<Choice[]>} */
 async function all(asked, over) {
   /** @type {Map<string, Choice>} */ const found = new Map();
   for (const tile of new Set(['off', 'auto', 'recommended', asked.tile()])) {
@@ -100,10 +100,10 @@ function show(list, asked, use) {
   at('choices-table').replaceChildren(thead, tbody);
 }
 
-/** Whether the device could do it, had it the memory. @param {Choice} c */
+/** Whether only memory may be missing. @param {Choice} c */
 const possible = (c) => c.plans.every((p) => p.fits);
 
-/** How frames are cut, of each stage. @param {Choice} c */
+/** How each stage cuts frames. @param {Choice} c */
 function cut({ plans }) {
   return [...new Set(plans.map((p) => (p.tiles.length > 1
     ? t('plan.tiles.feather', { n: p.tiles.length, tile: p.tile.replace('x', ' × ') }) : t('settings.tile.off'))))].join(' · ');
@@ -115,7 +115,7 @@ function result({ plans }) {
   return tiling === 'diffusers' ? 'choices.diffusers' : tiling ? 'choices.feather' : 'choices.exact';
 }
 
-/** The most of the stages, in words; none: ''. @param {Choice} c @param {'bytes'|'host'} what */
+/** The maximum over the stages as text; '' for none. @param {Choice} c @param {'bytes'|'host'} what */
 function memory({ plans }, what) {
   const most = Math.max(...plans.map((p) => p[what]));
   return most ? bytes(most) : '';

@@ -1,5 +1,5 @@
-// Videos and pictures as clips: frames of RGBA with straight alpha, read again
-// for each tile.
+// Videos and pictures as clips: frames of RGBA with straight alpha. The engine reads
+// them again for each tile.
 
 import { kindOf } from './inputs.js';
 
@@ -11,7 +11,7 @@ import { kindOf } from './inputs.js';
  *   look?(t: number): Promise<Uint8ClampedArray<ArrayBuffer>>, left?: Key[], close(): void}} OpenClip look: for the eye, beside
  *   who reads in order; left: what of the file is not read */
 
-/** Frames kept, for an encoder that goes back a few at the end of a clip. */
+/** Cached frames, for an encoder that goes back a few frames at the end of a clip. */
 const recent = 6;
 
 /**
@@ -25,7 +25,7 @@ export async function openClip(files) {
 }
 
 /**
- * Opens an animated picture; undefined for one that does not move, or where the browser does not decode such files
+ * Opens an animated picture. Undefined if the picture is not animated, or if the browser does not decode such files
  * frame by frame.
  * @param {File} file
  * @returns {Promise<OpenClip|undefined>}
@@ -59,9 +59,9 @@ async function openAnimation(file) {
   };
 }
 
-/** A decoder of the file's own numbers; undefined where the browser has none. @param {File} file */
+/** A decoder that keeps the file's numbers; undefined if the browser has none. @param {File} file */
 async function decoderOf(file) {
-  const image = file.type.startsWith('image/'); // isTypeSupported throws for another, and for none
+  const image = file.type.startsWith('image/'); // isTypeSupported throws for other types, and for none
   if (!image || !('ImageDecoder' in globalThis) || !await ImageDecoder.isTypeSupported(file.type)) return undefined;
   const decoder = new ImageDecoder({
     data: await file.arrayBuffer(), type: file.type, colorSpaceConversion: 'none', premultiplyAlpha: 'none',
@@ -96,8 +96,8 @@ async function openPictures(files) {
 }
 
 /**
- * A picture as its file has it, the colours of clear pixels too; undefined where the browser can't tell, or there is no
- * alpha in such files.
+ * The pixels of a picture file, including the colours of transparent pixels. Undefined if the browser has no suitable
+ * decoder, or if such files have no alpha.
  * @param {File} file
  * @param {number} height
  * @param {number} width
@@ -111,14 +111,14 @@ async function straight(file, height, width) {
     decoded?.image.close();
     return rgba;
   } catch {
-    return undefined; // the canvas tells what is wrong, if anything is
+    return undefined; // the canvas reports errors, if there are any
   } finally {
     decoder?.close();
   }
 }
 
 /**
- * The numbers of a decoded picture of 8 bits; undefined for one in another form.
+ * The numbers of a decoded picture of 8 bits; undefined for other formats.
  * @param {VideoFrame} image
  * @param {number} height
  * @param {number} width
@@ -135,7 +135,8 @@ async function exact(image, height, width) {
 }
 
 /**
- * A function that draws and returns what it drew, in a buffer of its own. With alpha the canvas rounds the colours by it.
+ * Returns a function that draws and returns the pixels in a new buffer. With alpha, the canvas rounds the colours by
+ * it.
  * @param {number} width
  * @param {number} height
  * @param {boolean} alpha
@@ -181,7 +182,7 @@ async function openVideo(file) {
   };
 }
 
-/** Reads a track's frames by number; best in order. */
+/** Reads a track's frames by number, preferably in order. */
 class SampleReader {
   /** @type {AsyncGenerator<VideoSample, void, unknown>|undefined} */ #samples;
   /** @type {Map<number, Uint8ClampedArray<ArrayBuffer>>} */ #recent = new Map();
@@ -201,7 +202,7 @@ class SampleReader {
   #rgba;
 
   /**
-   * Frame t. One read at a time.
+   * Reads frame t. Only one read may run at a time.
    * @param {number} t
    * @returns {Promise<Uint8ClampedArray<ArrayBuffer>>}
    */
@@ -238,7 +239,7 @@ class SampleReader {
 }
 
 /**
- * Has an error begin with the file's name.
+ * Adds the file's name to an error.
  * @param {File} file
  * @returns {(error: unknown) => never}
  */

@@ -1,4 +1,4 @@
-// What the page says, and which of its buttons can be used, as things are now.
+// The page's texts, and which buttons are enabled in the current state.
 
 import { showPlaces } from './addresses.js';
 import { at, radio } from './dom.js';
@@ -20,7 +20,7 @@ export class Controls {
 
   /**
    * @param {RecentInputs} recentInputs
-   * @param {(tile: string) => void} useTile takes a tile that a plan suggests
+   * @param {(tile: string) => void} useTile applies a tile that a plan suggests
    */
   constructor(recentInputs, useTile) {
     this.#recentInputs = recentInputs;
@@ -35,7 +35,7 @@ export class Controls {
     this.lock();
   }
 
-  /** Tells of the result, where it is shown. */
+  /** Shows the result's texts, if the result is visible. */
   #tell() {
     const { away, outcome } = gallery;
     quality.away = away;
@@ -48,7 +48,7 @@ export class Controls {
     showTiming(away ? undefined : outcome?.done);
   }
 
-  /** Tells everything that depends on the language and on what is on the bench. */
+  /** Updates everything that depends on the language and on the bench. */
   render() {
     const { model, device, plans } = shown;
     showModel(bench.checkpoint, model, offer(model?.kinds ?? []));
@@ -72,7 +72,7 @@ export class Controls {
     this.lock();
   }
 
-  /** Shows the result beside. */
+  /** Shows the other result. */
   swap() {
     gallery.swap();
     const { outcome } = gallery;
@@ -86,16 +86,16 @@ export class Controls {
     this.lock();
   }
 
-  /** Enables what can be used now. */
+  /** Enables the controls that can be used now. */
   lock() {
     const { plans, running } = shown;
     const enable = (/** @type {string} */ id, /** @type {boolean} */ can) => at(id).toggleAttribute('disabled', !!running || !can);
     const can = plans.length > 0 && plans.every((p) => p.fits);
     enable('run', can);
-    enable('demo', can || !plans.length && !!bench.input?.demo); // the engine may still be on its way
+    enable('demo', can || !plans.length && !!bench.input?.demo); // the engine may still be loading
     const saved = gallery.savable;
     const { count = 0, alpha = false } = saved?.frames ?? {};
-    for (const id of ['save-mp4', 'save-webm']) enable(id, count > 1 && !alpha); // videos have none
+    for (const id of ['save-mp4', 'save-webm']) enable(id, count > 1 && !alpha); // videos have no alpha
     enable('save-png', !!saved?.pictures);
     enable('save-latent', !!saved?.latent);
     enable('save-card', !!saved?.pace);
@@ -108,7 +108,7 @@ export class Controls {
   }
 }
 
-/** What the button on the picture does, on what, and how long it takes. */
+/** The text of the button on the picture: what it runs, and how long it takes. */
 function demoText() {
   const { device, model, size } = shown;
   const seconds = estimate();

@@ -8,10 +8,10 @@ import { mosaic } from './stage.js';
 /** The small model that comes with the page. */
 export const checkpoint = 'tiny-seedvr2.safetensors';
 
-/** Millions of its parameters, and of those of the model that it stands for. */
+/** Millions of its parameters, and of those of the full model. */
 export const size = { n: 2.6, of: 250 };
 
-const fps = 12; // the clip has no rate of its own
+const fps = 12; // the clip specifies no rate
 const cell = 8; // pixels along a latent cell's side
 
 /**
@@ -22,11 +22,11 @@ const cell = 8; // pixels along a latent cell's side
 /** @type {Part} */
 export const whole = { frames: 5, height: 32, width: 32 };
 
-/** What a processor can do within a minute: the whole first picture. @type {Part} */
+/** The part that a processor decodes within a minute: the whole first picture. @type {Part} */
 export const small = { frames: 1, height: 32, width: 32 };
 
 /**
- * A part as an address may ask for it: `?demo=2x8x8`.
+ * Parses a part from an address: `?demo=2x8x8`.
  * @param {string|null} text
  * @returns {Part|undefined}
  */
@@ -37,13 +37,13 @@ export function parsePart(text) {
   return height >= 2 && height <= 32 && width >= 2 && width <= 32 ? { frames, height, width } : undefined;
 }
 
-/** Where a part begins, in cells: at the flower's centre as far as there is room. @param {Part} p */
+/** The corner of a part in cells, centred on the flower as far as the frame allows. @param {Part} p */
 function corner(p) {
   return { y: Math.max(0, Math.min(10 - (p.height >> 1), 32 - p.height)), x: Math.max(0, Math.min(9 - (p.width >> 1), 32 - p.width)) };
 }
 
 /**
- * The latent of a part, as a file that is made when its numbers are wanted.
+ * The latent of a part, as a file whose numbers are computed on demand.
  * @param {Part} part
  * @returns {Source}
  */
@@ -89,7 +89,7 @@ async function numbers(part) {
 }
 
 /**
- * What a file of one latent begins with.
+ * The head of a file of one latent.
  * @param {number[]} shape
  * @param {number} size bytes of its numbers
  * @param {Record<string, string>} metadata
@@ -111,7 +111,7 @@ async function get(path) {
 }
 
 /**
- * An original frame, the part's corner cut out.
+ * An original frame, cropped to the part.
  * @param {number} i
  * @param {Part} part
  */
@@ -122,14 +122,14 @@ async function frame(i, part) {
     { colorSpaceConversion: 'none', premultiplyAlpha: 'none' });
 }
 
-/** A part's first frame in dark blocks: what its result is painted over. @param {Part} part */
+/** A part's first frame in dark blocks, the background for its result. @param {Part} part */
 export async function blocks(part) {
   const { data } = mosaic(await frame(0, part), part.width);
   return data.map((x, i) => (i % 4 === 3 ? x : 0.45 * x));
 }
 
 /**
- * The original frames of a part, read when they are wanted.
+ * The original frames of a part, read on demand.
  * @param {Part} part
  * @returns {OpenClip}
  */

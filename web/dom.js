@@ -1,4 +1,4 @@
-// Elements of index.html by their names there.
+// Elements of index.html, by their ids and names.
 
 /** @param {string} id @returns {HTMLElement} */
 export const at = (id) => /** @type {HTMLElement} */ (document.getElementById(id));

@@ -1,11 +1,11 @@
-// Files and folders: dropped anywhere on the page, or a folder that was picked.
+// Files and folders that the user drops anywhere on the page, and a picked folder.
 
 /**
  * @param {(files: File[]) => void} take
  * @param {(error: unknown) => void} failed
  */
 export function listenDrop(take, failed) {
-  let depth = 0; // of elements that the pointer is in
+  let depth = 0; // nested elements that the pointer is in
   const mark = () => { document.body.dataset.drop = String(depth > 0); };
   const files = (/** @type {DragEvent} */ e) => e.dataTransfer?.types.includes('Files');
   addEventListener('dragenter', (e) => {
@@ -30,20 +30,20 @@ export function listenDrop(take, failed) {
   });
 }
 
-/** Files of a folder, and of those in it; more is hardly meant. */
+/** Limit for the files of a folder with its subfolders; more is probably a mistake. */
 const most = 10_000;
 
-/** What comes first, by numbers in names. @param {string} a @param {string} b */
+/** Orders by name, with numbers in names by value. @param {string} a @param {string} b */
 const order = (a, b) => a.localeCompare(b, 'en', { numeric: true });
 
-/** The files of a folder that was picked, as filesOf has them. @param {File[]} files */
+/** The files of a picked folder, in the order of filesOf. @param {File[]} files */
 export function ofFolder(files) {
   const seen = files.filter((f) => !/(^|\/)\./.test(f.webkitRelativePath));
   return seen.sort((a, b) => order(a.webkitRelativePath, b.webkitRelativePath)).slice(0, most);
 }
 
 /**
- * The files of a drop, those in folders too, in the order of their names.
+ * The dropped files, including those in folders, ordered by name.
  * @param {DataTransfer|null} drop
  * @returns {Promise<File[]>}
  */
@@ -62,13 +62,13 @@ async function filesOf(drop) {
  */
 async function collect(entry, into) {
   if (entry.name.startsWith('.') || into.length >= most) return;
-  if (entry.isFile) { // the classes have no names in browsers
+  if (entry.isFile) { // browsers do not expose these classes
     into.push(await new Promise((resolve, reject) => { /** @type {FileSystemFileEntry} */ (entry).file(resolve, reject); }));
   } else {
     const reader = /** @type {FileSystemDirectoryEntry} */ (entry).createReader();
     for (;;) {
       /** @type {FileSystemEntry[]} */
-      const some = await new Promise((resolve, reject) => { reader.readEntries(resolve, reject); }); // a hundred at a time
+      const some = await new Promise((resolve, reject) => { reader.readEntries(resolve, reject); }); // about a hundred per call
       if (!some.length) break;
       for (const e of some.sort((a, b) => order(a.name, b.name))) await collect(e, into);
     }

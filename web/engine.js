@@ -1,6 +1,5 @@
-// The engine as the page sees it: this tab's GPU or the native program's, with
-// one interface. calls.js numbers what is said to the worker or the websocket,
-// channel.js carries it.
+// One interface for the two engines: this tab's GPU, and the native program. calls.js
+// numbers the messages to the worker or the websocket, channel.js transports them.
 //
 //   const engine = await connect('browser');
 //   await engine.open(file);
@@ -8,8 +7,8 @@
 //     if (event.type === 'frame') draw(event);
 //   }
 //
-// All types are in protocol.js. What fails throws an EngineError, whose code
-// says what kind of failure it is.
+// protocol.js has all types. Failures throw an EngineError, whose code names the kind
+// of failure.
 
 import { Calls } from './calls.js';
 import { socketChannel, workerChannel } from './channel.js';
@@ -26,8 +25,8 @@ export { EngineError, Job };
  * Starts an engine and opens its device.
  * @param {'browser'|'native'} kind
  * @param {{worker?: string|URL, url?: string|URL, token?: string}} [options] worker: the worker's script, default
- *   worker.js beside this file; url: of the native engine's websocket, default `engine` beside the page; token: that of
- *   the native program's start, which becomes the query's `token`
+ *   worker.js beside this file; url: the native engine's websocket, default `engine` beside the page; token: the one that
+ *   the native program prints at its start, sent as the query's `token`
  * @returns {Promise<Engine>}
  */
 export async function connect(kind, options = {}) {
@@ -44,18 +43,18 @@ export async function connect(kind, options = {}) {
   }
 }
 
-/** @typedef {Blob|File|string|{path: string}|Source} From a string is a URL; a path is in the native engine's own folder; a source reads by itself */
+/** @typedef {Blob|File|string|{path: string}|Source} From a string is a URL; a path is relative to the native engine's folder; a source has its own read function */
 
 export class Engine {
   /** @type {Calls} */ #calls;
   /** @type {(() => Channel)|undefined} */ #larger; // the engine of all families, while a smaller one runs
   /** @type {number|undefined} */ #model; // source of the open checkpoint
-  /** @type {Header|undefined} */ #opened; // what it was asked for with
+  /** @type {Header|undefined} */ #opened; // the request that opened it
 
   /**
    * @param {'browser'|'native'} kind
    * @param {Channel} channel
-   * @param {() => Channel} [larger] starts an engine that may know checkpoints which channel's doesn't
+   * @param {() => Channel} [larger] starts an engine with more families than channel's
    */
   constructor(kind, channel, larger) {
     this.kind = kind;
@@ -63,17 +62,17 @@ export class Engine {
     this.#calls = new Calls(channel);
   }
 
-  /** The adapter, and what its device holds now. @returns {Promise<Device>} */
+  /** Describes the adapter and its device's memory. @returns {Promise<Device>} */
   device() {
     return this.#calls.request({ type: 'device', version });
   }
 
   /**
-   * Opens a checkpoint; the one before is closed. Its weights are read when a direction is first used, which
-   * the job tells by `loading` events: a File must stay readable.
+   * Opens a checkpoint and closes the previous one. The engine reads the weights when a direction is first used,
+   * which the job reports with `loading` events: a File must stay readable until then.
    * @param {From} from
    * @param {{precision?: Precision, force?: boolean, progress?: (p: Loading) => void, larger?: () => void, signal?: AbortSignal}} [options]
-   *   force takes a checkpoint that `flat` was said of; progress is of a download; larger is called when the engine of
+   *   force opens a checkpoint despite the error `flat`; progress reports a download; larger is called when the engine of
    *   all families is loaded for this checkpoint
    * @returns {Promise<Model>}
    */
@@ -93,7 +92,7 @@ export class Engine {
   }
 
   /**
-   * Jobs wait for an opening.
+   * Makes jobs wait until a checkpoint is open.
    * @param {Promise<Model>} opening
    */
   #alone(opening) {
@@ -102,8 +101,8 @@ export class Engine {
   }
 
   /**
-   * Opens a checkpoint with this engine, or with a larger one that then takes its place. The engine
-   * has answered all jobs by then: it runs them in order, and later ones wait here.
+   * Opens a checkpoint with this engine, or with a larger one that then replaces it. By then this engine has answered
+   * all jobs: it runs them in order, and later ones wait here.
    * @param {Header} header
    * @param {(() => void)|undefined} tell
    * @param {AbortSignal|undefined} signal
@@ -121,7 +120,7 @@ export class Engine {
   }
 
   /**
-   * Opens a checkpoint with the larger engine, which then takes this one's place.
+   * Opens a checkpoint with the larger engine, which then replaces this one.
    * @param {Header} header
    * @param {(() => void)|undefined} tell
    * @param {AbortSignal|undefined} signal
@@ -146,7 +145,7 @@ export class Engine {
   }
 
   /**
-   * What a job will need, without running it. A job that doesn't fit is a plan with fits false, not an error.
+   * Plans a job without running it. If it doesn't fit, the plan's fits is false; that is not an error.
    * @param {PlanOptions} options
    * @returns {Promise<Plan>}
    */
@@ -154,15 +153,15 @@ export class Engine {
     return this.#calls.request({ type: 'plan', options });
   }
 
-  /** How fast the device is, for the open checkpoint's precision: takes a tenth of a second. @returns {Promise<Speed>} */
+  /** Measures the device's speed in the open checkpoint's precision, in a tenth of a second. @returns {Promise<Speed>} */
   measure() {
     return this.#calls.request({ type: 'measure' });
   }
 
   /**
-   * What a latent file holds, for planning.
+   * Describes a latent file, for planning.
    * @param {From} from
-   * @param {Options} [options] of which independent, packed and layout count
+   * @param {Options} [options] uses independent, packed and layout
    * @returns {Promise<import('./protocol.js').LatentInfo>}
    */
   async inspect(from, options = {}) {
@@ -171,10 +170,10 @@ export class Engine {
   }
 
   /**
-   * Decodes a latent: .safetensors, .latent or .npy by its name.
+   * Decodes a latent: .safetensors, .latent or .npy, by its name.
    * @param {From} latent
-   * @param {Options & {signal?: AbortSignal, sketch?: From, larger?: () => void}} [options] sketch: a tiny autoencoder,
-   *   whose `preview` events come first; larger is called when the engine of all families is loaded for it
+   * @param {Options & {signal?: AbortSignal, sketch?: From, larger?: () => void}} [options] sketch: a tiny autoencoder for
+   *   `preview` events, which come first; larger is called when the engine of all families is loaded for it
    * @returns {Job}
    */
   decode(latent, { signal, sketch, larger, ...options } = {}) {
@@ -191,7 +190,7 @@ export class Engine {
   }
 
   /**
-   * Encodes a clip; its latent comes as an event.
+   * Encodes a clip. The latent arrives as an event.
    * @param {Clip} clip
    * @param {Options & {signal?: AbortSignal}} [options]
    * @returns {Job}
@@ -201,7 +200,7 @@ export class Engine {
   }
 
   /**
-   * Encodes a clip, decodes it again and compares.
+   * Encodes a clip, decodes it and compares.
    * @param {Clip} clip
    * @param {Options & {signal?: AbortSignal}} [options]
    * @returns {Job}
@@ -210,7 +209,7 @@ export class Engine {
     return this.#job(signal, (start) => start({ type: 'roundtrip', clip: info(clip), options }), clip);
   }
 
-  /** Ends the engine, and the worker or connection with it. */
+  /** Ends the engine and its worker or connection. */
   close() {
     this.#calls.close();
   }

@@ -1,13 +1,13 @@
-// What a job tells as it runs, to be read one event after another, and how a request fails.
+// The events of a running job, as an async iterator, and the error of a request.
 
 /** @import {Code, Header, JobEvent} from './protocol.js' */
 
-/** The message is the engine's own text. */
+/** An engine's error, with the engine's message. */
 export class EngineError extends Error {
   /**
    * @param {Code} code
    * @param {string} message
-   * @param {string} [detail] what told so, such as names of tensors
+   * @param {string} [detail] the evidence, such as names of tensors
    */
   constructor(code, message, detail = '') {
     super(message);
@@ -18,8 +18,8 @@ export class EngineError extends Error {
 }
 
 /**
- * A running job: `for await` gives its events, `done` last. It begins at once. The engine stays at most a few
- * pictures ahead of the loop; leaving the loop early cancels.
+ * A running job: `for await` yields its events, `done` last. The job starts at once. The engine stays at most a few
+ * pictures ahead of the loop; leaving the loop early cancels the job.
  * @implements {AsyncIterable<JobEvent>}
  */
 export class Job {
@@ -40,7 +40,7 @@ export class Job {
     this.#ack = ack;
   }
 
-  /** Cancels: the loop throws an EngineError of code cancelled, at once. The engine ends the job meanwhile. */
+  /** Cancels: the loop throws an EngineError with code cancelled at once. Meanwhile the engine ends the job. */
   cancel() {
     this.#stop.abort();
   }
@@ -65,7 +65,7 @@ export class Job {
   }
 
   /**
-   * For the engine.
+   * Called by the engine.
    * @param {Header} header
    * @param {ArrayBuffer} [payload]
    */
@@ -76,7 +76,7 @@ export class Job {
   }
 
   /**
-   * For the engine.
+   * Called by the engine.
    * @param {unknown} [error]
    */
   end(error) {
@@ -88,7 +88,7 @@ export class Job {
 }
 
 /**
- * The event that a message is.
+ * Converts a message to an event.
  * @param {any} header
  * @param {ArrayBuffer} [payload]
  * @returns {JobEvent}

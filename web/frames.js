@@ -1,5 +1,5 @@
-// The frames of a result, [H, W, 4] each. What is beyond `held` bytes is kept as
-// Blobs, which browsers put on disk.
+// The frames of a result, [H, W, 4] each. Beyond `held` bytes they are stored as Blobs,
+// which browsers keep on disk.
 
 /** Bytes of pixels kept in memory. */
 const held = 768 << 20;
@@ -16,8 +16,8 @@ export class Frames {
    * @param {number} height
    * @param {number} width
    * @param {number} fps
-   * @param {{alpha?: boolean, independent?: boolean, backdrop?: Uint8ClampedArray}} [more] alpha: it counts; independent:
-   *   the frames are pictures by themselves; backdrop: what a frame shows before anything is put there, else nothing
+   * @param {{alpha?: boolean, independent?: boolean, backdrop?: Uint8ClampedArray}} [more] alpha: whether alpha is used;
+   *   independent: whether the frames are separate pictures; backdrop: initial content of a frame, else black
    */
   constructor(count, height, width, fps, { alpha = false, independent = false, backdrop } = {}) {
     this.count = count;
@@ -29,12 +29,12 @@ export class Frames {
     this.#backdrop = backdrop?.length === 4 * height * width ? backdrop : undefined;
   }
 
-  /** Frames of which there is anything. */
+  /** Number of frames with any content. */
   get begun() {
     return this.#begun.size;
   }
 
-  /** Frames that are finished. */
+  /** Number of finished frames. */
   get done() {
     return this.#final.size;
   }
@@ -45,7 +45,7 @@ export class Frames {
   }
 
   /**
-   * Puts a finished frame, which is taken over.
+   * Stores a finished frame and takes over its buffer.
    * @param {number} i
    * @param {Uint8ClampedArray<ArrayBuffer>} rgba
    */
@@ -57,7 +57,7 @@ export class Frames {
   }
 
   /**
-   * Puts what a frame shows until it is finished, which is taken over. Tiles are drawn over it.
+   * Stores a preliminary frame and takes over its buffer. Tiles are drawn over it.
    * @param {number} i
    * @param {Uint8ClampedArray<ArrayBuffer>} rgba
    */
@@ -67,7 +67,7 @@ export class Frames {
   }
 
   /**
-   * A frame, black where nothing was put; what is written to it stays unless it is final.
+   * Returns a frame, black if it has no content. Changes to it are kept unless it is final.
    * @param {number} i
    * @returns {Promise<Uint8ClampedArray<ArrayBuffer>>}
    */
@@ -77,7 +77,7 @@ export class Frames {
   }
 
   /**
-   * A frame if it is in memory: without waiting.
+   * Returns a frame if it is in memory, without waiting.
    * @param {number} i
    */
   now(i) {
@@ -101,7 +101,7 @@ export class Frames {
   }
 
   /**
-   * Draws a tile of a frame that isn't finished, fading over what is there above and to the left, as the blended
+   * Draws a tile of an unfinished frame. At the top and left it fades over the existing content, as the blended
    * result will.
    * @param {import('./protocol.js').TileEvent} tile
    * @param {{height: number, width: number}} overlap pixels

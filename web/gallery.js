@@ -1,5 +1,5 @@
-// What is on the stage: the input, what the last job has made of one, or what
-// there is of a job that was cancelled. Each stays until another takes its place.
+// The contents of the stage: the input, the last job's result, or the partial result of
+// a cancelled job. Each stays until another replaces it.
 
 import { size } from './demo.js';
 import { at, radio, select } from './dom.js';
@@ -14,13 +14,13 @@ import { gain } from './stage.js';
 /** @import {Differ, Stage, View} from './stage.js' */
 /** @import {Checkpoint, Input} from './workbench.js' */
 
-/** An input as it is looked at; shape is of a latent. @typedef {{name: string, pictures: Pictures, shape?: number[]}} Look */
+/** An input's pictures; shape is that of a latent. @typedef {{name: string, pictures: Pictures, shape?: number[]}} Look */
 
 const results = /** @type {const} */ (['result', 'compare', 'difference']);
 
 export class Gallery {
-  /** @type {Outcome|undefined} */ outcome; // of the views of the result
-  /** @type {Outcome|undefined} */ other; // the one beside it: what was cancelled, or what was there before
+  /** @type {Outcome|undefined} */ outcome; // in the views of the result
+  /** @type {Outcome|undefined} */ other; // the other result: that of a cancelled job, or the previous one
   /** @type {Look|undefined} */ #look;
   #stage;
   #player;
@@ -47,37 +47,37 @@ export class Gallery {
     select('against').onchange = () => this.against(select('against').value);
   }
 
-  /** Whether what is shown is another input than that of the result, whose numbers then have no place beside it. */
+  /** Whether the stage shows an input that the result does not belong to. Then the result's numbers are hidden. */
   get away() {
     return this.#stage.view === 'input' && this.#stale;
   }
 
-  /** What the result is compared with. */
+  /** The pictures to compare the result with. */
   get #others() {
     const { before, originals } = this.outcome ?? {};
     return this.#against && before?.frames ? (/** @type {number} */ i) => /** @type {import('./frames.js').Frames} */ (before.frames).get(i) : originals;
   }
 
-  /** Compares with the original, or with the result before. @param {string} what '' or 'before' */
+  /** Compares with the original, or with the previous result. @param {string} what '' or 'before' */
   against(what) {
     this.#against = what;
     this.#stage.compare(this.#others, !!what);
     this.view(this.#stage.view);
   }
 
-  /** Offers another result beside the one that is shown. @param {Outcome|undefined} other */
+  /** Offers to switch to another result. @param {Outcome|undefined} other */
   beside(other) {
     this.other = other;
     this.#mark();
   }
 
-  /** What is saved: nothing while the input is looked at. */
+  /** The result to save; none while the input is shown. */
   get savable() {
     return this.#stage.view === 'input' ? undefined : this.outcome;
   }
 
   /**
-   * The input that there is to look at; undefined: none that can be shown.
+   * Sets the input that can be shown; undefined for none.
    * @param {Look|undefined} look
    */
   offer(look) {
@@ -86,13 +86,13 @@ export class Gallery {
     this.#mark();
   }
 
-  /** Looks at the input, where that can be. */
+  /** Shows the input, if it can be shown. */
   look() {
     if (this.#look) this.view('input');
   }
 
   /**
-   * Shows what a job makes or has made.
+   * Shows a result, or one in progress.
    * @param {Outcome} outcome
    * @param {Outcome} [other]
    */
@@ -106,7 +106,7 @@ export class Gallery {
     this.view('result');
   }
 
-  /** The recording is not of what is on the bench now. */
+  /** Removes the recording, because the bench has changed. */
   forget() {
     if (!this.outcome?.recorded) return;
     this.outcome = undefined;
@@ -115,7 +115,7 @@ export class Gallery {
     this.view('result');
   }
 
-  /** Shows the one beside. */
+  /** Shows the other result. */
   swap() {
     if (this.other) this.present(this.other, this.outcome);
   }
@@ -129,7 +129,7 @@ export class Gallery {
     this.#mark();
   }
 
-  /** Tells again, in the page's language. */
+  /** Updates the texts, in the page's language. */
   retell() {
     this.#mark();
   }
@@ -147,7 +147,7 @@ export class Gallery {
     at('other').textContent = t(this.other?.recorded ? 'other.recorded' : this.outcome?.done ? 'other.partial' : 'other.last');
   }
 
-  /** Where there are several, says with which the result can be compared. */
+  /** Lists what the result can be compared with, if there are several. */
   #offerOthers() {
     const { before, originals } = this.outcome ?? {};
     const ways = this.outcome && before ? [wayOf(before, this.outcome), wayOf(this.outcome, before)] : [];
@@ -160,7 +160,7 @@ export class Gallery {
     at('tag-right').textContent = this.#against ? ways[1] : t('view.result');
   }
 
-  /** Whether the result was made of what is on the bench no more. */
+  /** Whether the result was made from other files than those on the bench now. */
   get #stale() {
     const { checkpoint, input } = this.#now();
     const from = this.outcome?.from; // the recording has none, and a caption
@@ -183,7 +183,7 @@ export class Gallery {
     return text.charAt(0).toLocaleUpperCase(document.documentElement.lang) + text.slice(1);
   }
 
-  /** How the frame that is shown differs from another result's. @param {Outcome} before */
+  /** Describes how the shown frame differs from another result's. @param {Outcome} before */
   #difference(before) {
     const { outcome } = this;
     if (!this.#differ || !outcome) return '';

@@ -11,7 +11,7 @@ const languages = { en, tr };
 
 let current = 'en';
 
-/** The language of a browser that wants these, or the one chosen here before. */
+/** The language chosen earlier in this browser, or the first supported one of its preferred languages. */
 export function preferred() {
   const chosen = localStorage.getItem('language');
   if (chosen && chosen in languages) return chosen;
@@ -23,7 +23,7 @@ export function preferred() {
 }
 
 /**
- * Speaks a language from now on.
+ * Switches to a language.
  * @param {string} language
  */
 export function speak(language) {
@@ -76,7 +76,7 @@ export function duration(s) {
   return t('time.hours', { h: Math.floor(m / 60), m: m % 60 });
 }
 
-/** A duration that is an estimate: no more than its first figures. @param {number} s */
+/** An estimated duration, rounded to its leading digits. @param {number} s */
 export function roughly(s) {
   if (s < 60) return t('time.seconds', { s: number(Math.max(1, s < 10 ? Math.round(s) : 5 * Math.round(s / 5))) });
   if (s < 3570) return t('time.about', { m: number(Math.round(s / 60)) });

@@ -1,10 +1,10 @@
-// RGB as video has it: BT.709, limited range, chroma of half the size, sited as
-// players take it to be, on the left pixel of each pair.
+// RGB converted for video: BT.709, limited range, chroma of half the size, sited on the
+// left pixel of each pair, as players assume.
 
 /**
  * Converts the upper left of a picture to I420.
  * @param {Uint8ClampedArray} rgba
- * @param {number} stride pixels in a row of it
+ * @param {number} stride pixels per row of rgba
  * @param {number} width even
  * @param {number} height even
  */
@@ -28,7 +28,7 @@ export function toI420(rgba, stride, width, height) {
 }
 
 /**
- * A colour averaged over two rows, and over the pixels beside with half their weight.
+ * A colour averaged over two rows, with the neighbouring pixels at half weight.
  * @param {Uint8ClampedArray} rgba
  * @param {number} at where the row begins
  * @param {number} stride

@@ -1,6 +1,7 @@
-// What a file is that was dropped or picked: a checkpoint, a latent, a picture or a video.
+// Detects what a dropped or picked file is: a checkpoint, a latent, a picture or a
+// video.
 
-/** Torch: of torch.save, which only the engine can look into. @typedef {'checkpoint'|'latent'|'torch'|'picture'|'video'|'unknown'} Kind */
+/** torch: a file of torch.save, which only the engine can read. @typedef {'checkpoint'|'latent'|'torch'|'picture'|'video'|'unknown'} Kind */
 
 const pictures = /\.(png|jpe?g|webp|avif|gif|bmp)$/i;
 const videos = /\.(mp4|m4v|mov|webm|mkv|ts|ogv)$/i;
@@ -22,7 +23,8 @@ export async function kindOf(file) {
 }
 
 /**
- * The number of tensors; many where the header can't be read, so that the engine is asked and says why.
+ * The number of tensors. If the header can't be read, a large number, so that the engine opens the file and reports
+ * why.
  * @param {File} file
  */
 async function tensors(file) {

@@ -1,4 +1,4 @@
-// Runs one job and shows what comes of it, as it comes.
+// Runs one job and shows its output as it arrives.
 
 import { EngineError } from './engine.js';
 import { Frames } from './frames.js';
@@ -13,19 +13,18 @@ import { showProblem } from './problems.js';
 /** @import {Plan, PlanEvent, Rect, Stage as Direction} from './protocol.js' */
 
 /**
- * Where a job is shown.
+ * The parts of the page that show a job.
  * @typedef {{stage: Stage, player: Player, line: ProgressLine, quality: QualityPanel}} Screen
  */
 
 /**
- * Shows a job until its end, whose error is thrown.
+ * Shows a job until it ends, and throws its error.
  * @param {Job} job
- * @param {Outcome} outcome what it makes is put there as it comes
+ * @param {Outcome} outcome filled in as output arrives
  * @param {Screen} screen
  * @param {{plans: Plan[], spatial: number, alpha: boolean, originals?: Originals, backdrop?: Uint8ClampedArray,
- *   frames: () => void, queued: (position: number) => void}} about plans: of its stages, as planned; alpha: of
- *   the model; originals: to measure against; backdrop: what is seen where no tile is yet; frames: told when there is a
- *   result to show
+ *   frames: () => void, queued: (position: number) => void}} about plans: of its stages; alpha: of the model; originals:
+ *   to measure against; backdrop: the content without tiles; frames: called when there is a result to show
  */
 export async function follow(job, outcome, screen, about) {
   const { stage, player, line, quality } = screen;
@@ -108,7 +107,7 @@ export async function follow(job, outcome, screen, about) {
 }
 
 /**
- * The promise's value, unless it is cancelled before.
+ * The promise's value, unless it is cancelled first.
  * @template T
  * @param {AbortSignal} signal
  * @param {Promise<T>} promise
@@ -134,7 +133,7 @@ function add(to, index, q) {
 }
 
 /**
- * Each stage's part of a job, by its operations.
+ * Each stage's share of a job, by FLOPs.
  * @param {Plan[]} plans
  * @returns {Partial<Record<Direction, {first: number, share: number}>>}
  */
@@ -151,7 +150,7 @@ function shares(plans) {
 }
 
 /**
- * A plan's tiles in pixels; none where there is only one.
+ * A plan's tiles in pixels; empty for a single tile.
  * @param {PlanEvent} e
  * @param {number} spatial pixels of a cell
  * @returns {Rect[]}
@@ -162,7 +161,7 @@ function grid(e, spatial) {
   return tiles.length < 2 ? [] : tiles.map((r) => ({ y: r.y * scale, x: r.x * scale, height: r.height * scale, width: r.width * scale }));
 }
 
-/** Measures decoded frames whose originals are known, in a worker. */
+/** Measures decoded frames with known originals, in a worker. */
 class Measurer {
   /** @type {Worker|undefined} */ #worker;
   /** @type {Map<number, number>} */ #mse = new Map();

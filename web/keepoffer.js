@@ -1,4 +1,5 @@
-// Offers to keep the current checkpoint in this browser, and copies it in the background.
+// Offers to store the current checkpoint in this browser, and copies it in the
+// background.
 
 import { at } from './dom.js';
 import { bytes, t } from './i18n.js';
@@ -8,11 +9,11 @@ import { showProblem, words } from './problems.js';
 
 /** @import {Checkpoint} from './workbench.js' */
 
-/** Copies under way, by name. @type {Map<string, HTMLElement>} */
+/** Copies in progress, by name. @type {Map<string, HTMLElement>} */
 const copies = new Map();
 
 const declined = 'unkept';
-const most = 50; // answers that are remembered
+const most = 50; // number of remembered answers
 
 /** @param {{name: string, size: number}} file */
 const key = ({ name, size }) => `${size} ${name}`;
@@ -20,7 +21,7 @@ const key = ({ name, size }) => `${size} ${name}`;
 /** @returns {string[]} */
 const answers = () => JSON.parse(localStorage.getItem(declined) ?? '[]');
 
-/** Remembers that a checkpoint is not to be kept. @param {{name: string, size: number}} file */
+/** Remembers that the user does not want to store a checkpoint. @param {{name: string, size: number}} file */
 export function decline(file) {
   localStorage.setItem(declined, JSON.stringify([...new Set([...answers(), key(file)])].slice(-most)));
 }
@@ -28,9 +29,9 @@ export function decline(file) {
 let turns = 0;
 
 /**
- * Asks about the checkpoint in use, unless it is kept, on its way or no file.
+ * Asks about the checkpoint in use, unless it is stored, being stored, or not a file.
  * @param {Checkpoint} checkpoint
- * @param {() => Promise<void>} changed there is more or less that is kept
+ * @param {() => Promise<void>} changed called when the stored checkpoints change
  */
 export async function offer({ from }, changed) {
   const turn = ++turns;
@@ -66,12 +67,12 @@ function show(text, buttons) {
 }
 
 /**
- * Keeps a copy and shows how far it is.
+ * Stores a copy and shows its progress.
  * @param {File} file
  * @param {() => Promise<void>} changed
  */
 async function copy(file, changed) {
-  void navigator.storage.persist?.(); // a browser may ask, which nothing waits for
+  void navigator.storage.persist?.(); // a browser may ask the user; the copy does not wait for it
   const stopping = new AbortController();
   const row = element('li');
   const text = element('span', 'hint');
@@ -94,7 +95,7 @@ async function copy(file, changed) {
     await kept.keep(file, stopping.signal, tell);
   } catch (error) {
     if (!stopping.signal.aborted) showProblem('kept', { detail: words(error) });
-    decline(file); // what was asked and stopped isn't asked again
+    decline(file); // do not ask again after a cancelled copy
   }
   const focused = row.contains(document.activeElement);
   copies.delete(file.name);

@@ -1,5 +1,5 @@
-// The lists of what can be chosen besides files: checkpoints that this browser
-// keeps, and the native engine's folder.
+// The lists of files to choose from: checkpoints stored in this browser, and the native
+// engine's folder.
 
 import { at, select } from './dom.js';
 import { bytes, t } from './i18n.js';
@@ -10,7 +10,7 @@ import { button, element } from './plan.js';
 /** @import {Checkpoint} from './workbench.js' */
 
 /**
- * Lists the checkpoints beside the one in use, and what can be removed.
+ * Lists the stored checkpoints beside the one in use, with buttons to remove them.
  * @param {Checkpoint} used
  * @param {Checkpoint} builtin
  * @param {(c: Checkpoint) => void} choose
@@ -41,8 +41,8 @@ export async function showKept(used, builtin, choose, changed) {
 
 /**
  * @param {string} name
- * @param {number} size 0 of the one that comes with the page
- * @param {(() => void)|undefined} choose undefined where it is in use
+ * @param {number} size 0 for the one that comes with the page
+ * @param {(() => void)|undefined} choose undefined if it is in use
  * @param {() => void} [remove]
  */
 function row(name, size, choose, remove) {
@@ -62,12 +62,12 @@ function row(name, size, choose, remove) {
 
 const last = 'checkpoint';
 
-/** Notes which checkpoint is in use. @param {string} name */
+/** Remembers which checkpoint is in use. @param {string} name */
 export function rememberKept(name) {
   localStorage.setItem(last, name);
 }
 
-/** The checkpoint that was in use in the last visit, where it is kept. @returns {Promise<File|undefined>} */
+/** The last visit's checkpoint, if it is stored. @returns {Promise<File|undefined>} */
 export async function lastKept() {
   await kept.sweep().catch(() => {});
   const name = localStorage.getItem(last);
@@ -77,7 +77,7 @@ export async function lastKept() {
 
 /**
  * Lists the native engine's folder.
- * @param {string|null} token null where another engine is in use
+ * @param {string|null} token null if another engine is in use
  */
 export async function showFolder(token) {
   const list = select('folder');

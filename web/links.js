@@ -1,4 +1,4 @@
-// Addresses that are typed in or that a link names, and the link that is copied.
+// Addresses that the user types or a link contains, and the link to copy.
 
 import * as addresses from './addresses.js';
 import { at } from './dom.js';
@@ -15,12 +15,12 @@ import * as settings from './settings.js';
 export class Links {
   #place;
 
-  /** @param {Place} place attempt: does something to the bench */
+  /** @param {Place} place attempt: changes the bench */
   constructor(place) {
     this.#place = place;
   }
 
-  /** Takes what stands at an address. @param {'checkpointAt'|'latentAt'} how @param {string} text */
+  /** Opens the file at an address. @param {'checkpointAt'|'latentAt'} how @param {string} text */
   take(how, text) {
     const { attempt, taker } = this.#place;
     return attempt(() => taker[how](text).catch((error) => {
@@ -29,7 +29,7 @@ export class Links {
     }));
   }
 
-  /** Takes what a link names, of other sites only when that is wanted. @param {addresses.Addresses} named */
+  /** Opens the files of a link; those on other sites only after the user confirms. @param {addresses.Addresses} named */
   follow(named) {
     const { model, latent } = named;
     if (!model && !latent || !at('nogpu').hidden) return;
@@ -48,7 +48,7 @@ export class Links {
     }
   }
 
-  /** Copies the page's address, with what is on the bench. */
+  /** Copies the page's address, with the addresses of the bench. */
   async copy() {
     const { bench } = this.#place;
     const named = addresses.ofBench(bench.checkpoint, bench.input);

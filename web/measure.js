@@ -1,7 +1,7 @@
-// A worker that measures how close a frame is to its original, as media.Quality
-// does: PSNR, and SSIM under an 11 x 11 Gaussian window of sigma 1.5, per colour
-// channel. It gets {id, a, b, height, width}, pixels [H, W, 4], and answers
-// {id, mse, ssim}, mse of values in [-1, 1].
+// A worker that measures how close a frame is to its original, like media.Quality:
+// PSNR, and SSIM under an 11 x 11 Gaussian window of sigma 1.5, per colour channel. It
+// receives {id, a, b, height, width} with pixels [H, W, 4], and answers {id, mse,
+// ssim}, with mse of values in [-1, 1].
 
 self.onmessage = ({ data: { id, a, b, height, width } }) => {
   self.postMessage({ id, ...measure(a, b, height, width) });
@@ -30,7 +30,7 @@ export function measure(a, b, height, width) {
   return { mse: squares / (3 * x.length), ssim };
 }
 
-/** SSIM's window, of 11 weights or what fits size, sum 1. @param {number} size */
+/** SSIM's window: 11 weights, or fewer if size is smaller, with sum 1. @param {number} size */
 function gaussian(size) {
   const n = Math.min(11, size - 1 + (size % 2));
   const w = Float64Array.from({ length: n }, (_, i) => Math.exp(-((i - (n >> 1)) ** 2) / 4.5));
@@ -39,7 +39,7 @@ function gaussian(size) {
 }
 
 /**
- * Averages an image under the window at every place where it lies within.
+ * Averages an image under the window, at every position where it fits.
  * @param {number} height
  * @param {number} width
  */

@@ -1,6 +1,6 @@
-// Whether this browser has a GPU to offer, asked before anything is fetched for
-// it, and what a visitor can do where it has none. The only place that looks at
-// what a browser calls itself: to put its own line first.
+// Whether this browser offers a GPU, tested before any download for it, and what the
+// user can do without one. Only this file looks at the browser's name, to show its
+// advice first.
 
 import { at } from './dom.js';
 
@@ -13,7 +13,7 @@ export async function lack() {
 }
 
 /**
- * Takes away what would need a GPU, and says how to get at one.
+ * Hides what needs a GPU, and says how to get one.
  * @param {boolean} lacking
  */
 export function showLack(lacking) {

@@ -1,5 +1,5 @@
-// What a job makes, from its start on: complete, or what there was of it when it
-// was cancelled or failed.
+// The outcome of a job, from its start: complete, or partial after it was cancelled or
+// failed.
 
 import { duration, number, t } from './i18n.js';
 import { ofLatent } from './pictures.js';
@@ -12,22 +12,22 @@ import { ofLatent } from './pictures.js';
 
 /**
  * @typedef {object} Outcome
- * @property {string} stem of the names of what is saved
- * @property {boolean} alpha it counts
- * @property {boolean} [recorded] it was not made here
- * @property {{checkpoint: import('./workbench.js').Checkpoint, input: import('./workbench.js').Input|undefined}} [from] what it was made of
- * @property {boolean} [tiny] by the demo's model
+ * @property {string} stem start of the names of saved files
+ * @property {boolean} alpha whether alpha is used
+ * @property {boolean} [recorded] it comes with the page
+ * @property {{checkpoint: import('./workbench.js').Checkpoint, input: import('./workbench.js').Input|undefined}} [from] what it was made from
+ * @property {boolean} [tiny] made with the demo's model
  * @property {{tiling: string, tile: string, native: boolean}} [way] how it was decoded; tiling: empty for one tile
- * @property {Outcome} [before] the result before it, of the same input and size
+ * @property {Outcome} [before] the previous result, if it has the same input and size
  * @property {Originals} [originals]
  * @property {Qualities} quality
  * @property {Frames} [frames] of a decode
- * @property {number} [of] where there are not all frames: how many there were to be
+ * @property {number} [of] if frames are missing: how many there should be
  * @property {File} [latent] of an encode
  * @property {number[]} [shape] of the latent
- * @property {Pictures} [pictures] what there is to see: the frames, else the latent's channels
+ * @property {Pictures} [pictures] to show: the frames, else the latent's channels
  * @property {import('./card.js').Pace} [pace] how fast it was
- * @property {Done} [done] of a job that was not cancelled and did not fail
+ * @property {Done} [done] of a completed job
  */
 
 /**
@@ -39,9 +39,9 @@ export function newOutcome(stem) {
 }
 
 /**
- * Ends an outcome: finds what there is to see, of a partial one the frames that there are.
+ * Completes an outcome: finds the pictures to show, of a partial one the finished frames.
  * @param {Outcome} outcome
- * @returns {Promise<boolean>} whether there is anything
+ * @returns {Promise<boolean>} whether there are any
  */
 export async function settle(outcome) {
   const { frames, latent, shape, done } = outcome;
@@ -55,7 +55,7 @@ export async function settle(outcome) {
   return !!(outcome.frames || latent);
 }
 
-/** What came of it, in words. @param {Outcome} outcome */
+/** Summarises an outcome. @param {Outcome} outcome */
 export function summary({ frames, shape = [], done, of = 0 }) {
   if (!done) {
     if (!frames) return t('progress.cancelled');
@@ -66,7 +66,7 @@ export function summary({ frames, shape = [], done, of = 0 }) {
   return t(frames.count > 1 ? 'progress.done' : 'progress.done.one', { n: number(frames.count), time });
 }
 
-/** How a result was decoded, in words. @param {Outcome} outcome @param {Outcome} other whose engine may be another */
+/** Describes how a result was decoded. @param {Outcome} outcome @param {Outcome} other to name the engine if it differs */
 export function wayOf({ way }, other) {
   if (!way) return '';
   const tiles = t(/** @type {import('./i18n.js').Key} */ (`way.${way.tiling || 'one'}`), { tile: way.tile.replace('x', ' × ') });

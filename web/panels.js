@@ -1,4 +1,4 @@
-// Progress, quality, the device, and what a job took.
+// Progress, quality, the device, and a job's cost.
 
 import { at } from './dom.js';
 import { bytes, duration, number, roughly, t } from './i18n.js';
@@ -14,12 +14,12 @@ export class ProgressLine {
   #told = 0; // when the text last changed
   #began = 0;
   #clock = 0;
-  #expected = 0; // seconds, by the plan; 0: not known
+  #expected = 0; // seconds, from the plan; 0: unknown
   #worked = { job: 0, stage: 0 }; // milliseconds of work, without loading and compiling
   #since = 0; // when work was last counted
   #stage = '';
 
-  /** @param {number} [seconds] that it will take, as far as one knows */
+  /** @param {number} [seconds] expected, if known */
   begin(seconds) {
     this.#began = this.#since = performance.now();
     this.#expected = seconds ?? 0;
@@ -33,13 +33,13 @@ export class ProgressLine {
     this.#clock = setInterval(() => this.#tick(), 250);
   }
 
-  /** Tells how long it has been going on where there is nothing else to tell. */
+  /** Shows the elapsed time while there is no other news. */
   #tick() {
     const now = performance.now();
     if (now - this.#told > 500) this.#text.dataset.time = ` · ${duration(Math.floor((now - this.#began) / 1000))}`;
   }
 
-  /** Says what everybody should know, also who can't see it. @param {string} text */
+  /** Announces a text, also to screen readers. @param {string} text */
   announce(text) {
     at('announce').textContent = text;
   }
@@ -55,7 +55,7 @@ export class ProgressLine {
     if (share !== undefined) this.#bar.value = share;
   }
 
-  /** @param {Device} d what would be computed on, said where there is no more to say */
+  /** @param {Device} d the device, shown when there is no other news */
   ready(d) {
     this.say(t('progress.ready', { device: deviceName(d) }));
   }
@@ -73,8 +73,8 @@ export class ProgressLine {
   }
 
   /**
-   * No rate and no time that is left are told before 2 seconds and 3 % of the work: the first pieces are short, and
-   * drivers may compile in them.
+   * Shows no rate and no remaining time before 2 seconds and 3 % of the work: the first pieces are short, and drivers
+   * may compile in them.
    * @param {ProgressEvent} e
    * @param {{first: number, share: number, frames: number}} part the stage's part of the whole job, and the frames of
    *   its clip
@@ -88,7 +88,7 @@ export class ProgressLine {
     this.#worked.job += now - this.#since;
     this.#worked.stage += now - this.#since;
     this.#since = now;
-    if (now - this.#told < 250 && e.done < 1) return; // no faster than one reads
+    if (now - this.#told < 250 && e.done < 1) return; // no faster than one can read
     const parts = [];
     if (e.middle) parts.push(t('progress.middle'));
     else if (e.tiles > 1) parts.push(t('progress.tile', { n: Math.min(e.tile + 1, e.tiles), of: e.tiles }));
@@ -101,7 +101,7 @@ export class ProgressLine {
     this.say(`${t(e.stage === 'encode' ? 'plan.encode' : 'plan.decode')}: ${parts.join(' · ')}`);
   }
 
-  /** @param {string} text what came of it */
+  /** @param {string} text the outcome */
   end(text) {
     clearInterval(this.#clock);
     this.say(text);
@@ -112,13 +112,13 @@ export class ProgressLine {
 }
 
 /**
- * Whether work tells how quick it is.
+ * Whether enough work is done to know its speed.
  * @param {number} milliseconds
  * @param {number} done share
  */
 const known = (milliseconds, done) => milliseconds >= 2000 && done >= 0.03;
 
-/** @param {Checkpoint} checkpoint @param {Model|undefined} m @param {Kind|undefined} as which model it is taken for */
+/** @param {Checkpoint} checkpoint @param {Model|undefined} m @param {Kind|undefined} as the model that the user chose for it */
 export function showModel(checkpoint, m, as) {
   at('model-name').textContent = checkpoint.name.replace(/\.(safetensors|pth?)$/i, '');
   const facts = m && t('model.facts', {
@@ -137,7 +137,7 @@ export function showModel(checkpoint, m, as) {
  * @param {Input|undefined} input
  * @param {Size|undefined} size
  * @param {Task} task
- * @param {boolean} independent frames are pictures by themselves
+ * @param {boolean} independent frames are separate pictures
  */
 export function showInput(input, size, task, independent) {
   at('input-name').textContent = input?.demo ? t('demo.name') : input?.name ?? '–';
@@ -176,7 +176,7 @@ export function showDevice(d) {
   ]);
 }
 
-/** A speed in words: frames a second, or seconds a frame where it is slow. @param {number} r frames per second */
+/** A speed as text: frames per second, or seconds per frame if it is slow. @param {number} r frames per second */
 function rate(r) {
   return r >= 0.5 ? t('progress.rate', { rate: number(r, r < 100 ? 1 : 0) }) : t('progress.slow', { time: duration(1 / r) });
 }
@@ -217,15 +217,15 @@ function rows(id, list) {
 
 /** @typedef {{psnr: number, ssim: number}} Quality */
 
-/** Of a result: by frame, and of the clip. @typedef {{frames: Quality[], clip?: Quality}} Qualities */
+/** Qualities of a result: of each frame, and of the clip. @typedef {{frames: Quality[], clip?: Quality}} Qualities */
 
 /** PSNR and SSIM: of each frame, and of the clip. */
 export class QualityPanel {
-  /** Of the result that is shown. @type {Qualities} */ #of = { frames: [] };
-  away = false; // something else is shown
+  /** Qualities of the shown result. @type {Qualities} */ #of = { frames: [] };
+  away = false; // the stage shows something else
 
   /**
-   * Shows those of another result.
+   * Shows the qualities of another result.
    * @param {Qualities} of
    * @param {number} i frame
    */

@@ -1,5 +1,5 @@
-// What can be looked at frame by frame without an engine: a clip before it is
-// encoded, and a latent, channel beside channel.
+// Pictures that can be shown without an engine: the frames of a clip before it is
+// encoded, and a latent's channels side by side.
 
 /** @import {OpenClip} from './clips.js' */
 
@@ -10,7 +10,7 @@
  * @property {number} width
  * @property {number} fps
  * @property {(i: number) => Promise<Uint8ClampedArray<ArrayBuffer>>} get frame i, [H, W, 4]
- * @property {(i: number) => Uint8ClampedArray<ArrayBuffer>|undefined} now the same where nobody has to wait for it
+ * @property {(i: number) => Uint8ClampedArray<ArrayBuffer>|undefined} now frame i if it is available without waiting
  */
 
 /** @param {OpenClip} clip @returns {Pictures} */
@@ -21,25 +21,25 @@ export function ofClip(clip) {
   };
 }
 
-/** A latent in memory: where number (c, t, y, x) lies is told by its strides. @typedef {{values: Float32Array, strides: number[]}} Numbers */
+/** A latent in memory; strides locate number (c, t, y, x). @typedef {{values: Float32Array, strides: number[]}} Numbers */
 
-/** Latents beyond this are not looked at. */
+/** Larger latents are not shown. */
 const most = 64 << 20;
 
 const gap = 2; // pixels between channels
-const across = 512; // pixels, about, of all channels
+const across = 512; // approximate width of all channels in pixels
 const fps = 6; // of latent frames
 
-/** What a model of 3 channels sees. @param {Uint8ClampedArray<ArrayBuffer>} rgba */
+/** Makes a picture opaque, as a model of 3 channels sees it. @param {Uint8ClampedArray<ArrayBuffer>} rgba */
 export function opaque(rgba) {
   for (let i = 3; i < rgba.length; i += 4) rgba[i] = 255;
   return rgba;
 }
 
 /**
- * The channels of a latent, each in grays of its own range; undefined of a file that isn't understood here.
+ * The channels of a latent, each in grays of its own range; undefined for a file that this page can't read.
  * @param {Blob} file
- * @param {number[]} shape [C, T, h, w], as the engine says
+ * @param {number[]} shape [C, T, h, w], from the engine
  * @returns {Promise<Pictures|undefined>}
  */
 export async function ofLatent(file, shape) {
@@ -65,7 +65,7 @@ export async function ofLatent(file, shape) {
 }
 
 /**
- * The divisor of n that is nearest to one wanted, by ratio.
+ * The divisor of n whose ratio to the wanted number is closest to 1.
  * @param {number} n
  * @param {number} wanted
  */
@@ -106,7 +106,7 @@ function at({ values, strides: [sc, st, sy, sx] }, c, t, y, x) {
 }
 
 /**
- * The gray of a number of channel c: three deviations from its mean are black and white.
+ * Converts a number of channel c to gray: black and white are three deviations from its mean.
  * @param {Numbers} n
  * @param {number} c
  * @param {number[]} shape
@@ -144,7 +144,7 @@ async function read(file, shape) {
   const layouts = [
     [[c, t, h, w], [t * h * w, h * w, w, 1]], [[t, h, w, c], [1, h * w * c, w * c, c]],
     [[t, c, h, w], [h * w, c * h * w, w, 1]], [[c, h, w], [h * w, 0, w, 1]],
-    [[1, c * t, h, w], [t * h * w, h * w, w, 1]], // ComfyUI's samplers leave SeedVR2's so
+    [[1, c * t, h, w], [t * h * w, h * w, w, 1]], // ComfyUI's samplers write SeedVR2's latents so
   ];
   if (/\.latent$/i.test(file.name ?? '')) layouts.unshift(layouts.splice(2, 1)[0]); // batches first
   const found = layouts.find(([d]) => String(d) === String(squeezed));
@@ -152,7 +152,7 @@ async function read(file, shape) {
   return { values: floats(bytes, from, c * t * h * w, type), strides: found[1] };
 }
 
-/** What a header says: where the numbers begin, and what they are. @typedef {{dims: number[], type: string, from: number}} Header */
+/** A header: where the numbers begin, their dimensions and type. @typedef {{dims: number[], type: string, from: number}} Header */
 
 /** @param {ArrayBuffer} bytes @returns {Header} */
 function safetensorsHeader(bytes) {

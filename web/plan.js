@@ -1,4 +1,4 @@
-// What a job will need, told before it runs.
+// What a job will need, shown before it runs.
 
 import { bytes, flops, number, roughly, t } from './i18n.js';
 
@@ -9,8 +9,8 @@ const box = /** @type {HTMLElement} */ (document.getElementById('plans'));
 /**
  * Shows the plans of the stages of a job.
  * @param {Plan[]} plans
- * @param {(tile: string) => void} use takes a tile that fits
- * @param {string} waiting what is said where there are none
+ * @param {(tile: string) => void} use applies a tile that fits
+ * @param {string} waiting text if there are none
  */
 export function showPlan(plans, use, waiting) {
   if (!plans.length) {
@@ -20,11 +20,11 @@ export function showPlan(plans, use, waiting) {
   box.replaceChildren(...plans.map((p) => stage(p, plans.length > 1, use)));
 }
 
-/** From so many seconds on it is said that it will take long. */
+/** Estimates from this many seconds on are shown as long. */
 const long = 120;
 
 /**
- * Tells how long a job will take.
+ * Shows how long a job will take.
  * @param {number|undefined} seconds
  */
 export function showEstimate(seconds) {
@@ -60,7 +60,7 @@ function stage(p, named, use) {
 }
 
 /**
- * The parts of the memory, of the budget.
+ * The parts of the memory, relative to the budget.
  * @param {Plan} p
  */
 function meter(p) {
@@ -88,7 +88,7 @@ function meter(p) {
 }
 
 /**
- * The next smaller tile than one that was too much; undefined where there is none.
+ * The next smaller tile after one that was too large; undefined if there is none.
  * @param {Plan|undefined} p
  * @param {{height: number, width: number}|undefined} clip
  */

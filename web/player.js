@@ -12,8 +12,8 @@ export class Player {
   #count = 0;
   #fps = 24;
   #timer = 0;
-  #began = 0; // when frame 0 would have been shown
-  #held = false; // the visitor has chosen a frame: arriving ones don't take over
+  #began = 0; // time at which frame 0 was or would have been shown
+  #held = false; // the user has chosen a frame, so arriving ones don't replace it
   /** @type {(i: number) => void} */ #shown;
   /** @type {Pictures|undefined} */ #loaded;
 
@@ -32,7 +32,7 @@ export class Player {
     this.#play.addEventListener('click', () => this.toggle());
   }
 
-  /** What is played. */
+  /** The pictures that play. */
   get loaded() {
     return this.#loaded;
   }
@@ -56,7 +56,7 @@ export class Player {
     else at('at').textContent = '–';
   }
 
-  /** Shows a frame that arrives, unless the visitor looks at another. @param {number} i */
+  /** Shows an arriving frame, unless the user looks at another. @param {number} i */
   follow(i) {
     if (!this.#held && !this.playing) this.#show(i);
     else if (i === this.#stage.at) this.#stage.draw();

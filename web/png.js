@@ -1,5 +1,5 @@
-// PNG files of pixels with straight alpha. A canvas would have rounded the
-// colours by their alpha, and lost those of clear pixels.
+// PNG files of pixels with straight alpha. A canvas would round the colours by their
+// alpha, and lose those of transparent pixels.
 
 const signature = new Uint8Array([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
 
@@ -11,11 +11,11 @@ const signature = new Uint8Array([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a
  */
 export async function png(rgba, height, width) {
   const row = 4 * width;
-  const rows = new Uint8Array(height * (1 + row)); // each begins with its filter
+  const rows = new Uint8Array(height * (1 + row)); // each starts with its filter
   for (let y = 0; y < height; y++) {
     const from = y * row;
     const to = y * (1 + row) + 1;
-    rows[to - 1] = 1; // differences from the pixel to the left
+    rows[to - 1] = 1; // differences to the pixel on the left
     for (let i = 0; i < row; i++) rows[to + i] = rgba[from + i] - (i < 4 ? 0 : rgba[from + i - 4]);
   }
   const packed = new Response(new Blob([rows]).stream().pipeThrough(new CompressionStream('deflate')));
@@ -42,14 +42,14 @@ function chunk(name, data) {
   return [length, kind, data, check];
 }
 
-/** The remainder for each byte. */
+/** CRC remainders for each byte. */
 const remainders = Uint32Array.from({ length: 256 }, (_, n) => {
   for (let k = 0; k < 8; k++) n = n & 1 ? 0xedb88320 ^ (n >>> 1) : n >>> 1;
   return n;
 });
 
 /**
- * Goes on with a CRC-32, which begins and ends inverted.
+ * Continues a CRC-32, which is inverted at its start and end.
  * @param {Uint8Array} bytes
  * @param {number} c
  */

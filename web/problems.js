@@ -1,4 +1,4 @@
-// What went wrong, in plain words, with what can be done about it.
+// Error texts in plain words, with advice.
 
 import { at } from './dom.js';
 import { EngineError } from './events.js';
@@ -11,11 +11,11 @@ const known = [
   'warning', 'no_token', 'unknown_file', 'several', 'checkpoints', 'overlap', 'video', 'cut', 'save', 'kept', 'address', 'link', 'copy', 'withheld',
 ];
 
-/** Those that the engine's own sentence says best: it comes first, and what the page can add after it. */
+/** Errors for which the engine's sentence is the best text: it comes first, followed by the page's. */
 const spoken = ['address', 'bad_input', 'bad_option', 'failed', 'out_of_memory', 'program_only', 'too_large', 'warning', 'wrong_model'];
 
 /**
- * The engine's sentence, without the name of the package that said it.
+ * The engine's sentence, without the package's name.
  * @param {string} detail
  */
 function sentence(detail) {
@@ -23,21 +23,21 @@ function sentence(detail) {
   return plain.charAt(0).toUpperCase() === plain.charAt(0) || /^\S+\.\w+\b/.test(plain) ? plain : plain.charAt(0).toUpperCase() + plain.slice(1);
 }
 
-/** What to say again when the language changes. @type {(() => void)|undefined} */
+/** Shows the problem again after the language changes. @type {(() => void)|undefined} */
 let again;
 
 /**
  * Shows a problem.
- * @param {string} kind a Code of protocol.js, or one of the page's own
+ * @param {string} kind a Code of protocol.js, or a kind of the page
  * @param {{detail?: string, native?: boolean, values?: Record<string, string|number>,
- *   action?: {key: Key, values?: Record<string, string|number>, act: () => void}}} [more] detail: the engine's words
+ *   action?: {key: Key, values?: Record<string, string|number>, act: () => void}}} [more] detail: the engine's message
  */
 export function showProblem(kind, { detail = '', native = false, values = {}, action } = {}) {
   let key = known.includes(kind) ? `problem.${kind}` : 'problem.failed';
   if (kind === 'no_webgpu' && native) key += '.native';
   const name = String(values.name ?? '');
   const lines = detail.split('\n').map((line) => line.trim());
-  const [said, advice, ...more] = kind === 'bad_input' ? lines : [detail]; // only a file's second line says what to do
+  const [said, advice, ...more] = kind === 'bad_input' ? lines : [detail]; // for other errors, the second line is not advice
   const first = spoken.includes(kind) && said ? sentence(said.includes(name) ? said : `${name}: ${said}`) : '';
   again = () => {
     at('notice-title').textContent = first || t(/** @type {Key} */ (key), values);
@@ -66,12 +66,12 @@ export function hideProblem() {
   at('notice').hidden = true;
 }
 
-/** Says the same in another language. */
+/** Shows the problem in the current language. */
 export function retell() {
   again?.();
 }
 
-/** What an error says: in a line, what to do in a second, and then what told so. @param {unknown} error */
+/** An error's text: the error, then advice, then the evidence, one per line. @param {unknown} error */
 export function words(error) {
   if (!(error instanceof Error)) return String(error);
   return error instanceof EngineError && error.detail ? `${error.message}\n${error.detail}` : error.message;

@@ -1,83 +1,80 @@
-// What the page and an engine say to each other. The engine is Go: in a worker
-// of this tab (worker.js, cmd/wasm) or in `tessera serve` behind a websocket.
-// Both run app/session and speak the same messages; only the carriage
-// differs. This file is types and comments, and the framing of the websocket.
+// The messages between the page and an engine. The engine is Go: in a worker of this
+// tab (worker.js, cmd/wasm) or in `tessera serve` behind a websocket. Both run
+// app/session with the same messages; only the transport differs. This file contains
+// types, comments, and the framing of the websocket.
 //
-// A message is a JSON object, its header, and possibly one run of bytes, its
-// payload.
+// A message is a JSON object, its header, and optionally a run of bytes, its payload.
 //
 //   worker      postMessage({header, payload}), payload an ArrayBuffer, transferred
 //   websocket   one binary message: u32 little-endian length of the header,
 //               the header as UTF-8 JSON, the payload to the end
 //
-// Every request has an `id`, a positive number chosen by the page. The engine
-// answers with any number of events of that id and ends with one `result` or
-// one `error`. `open`, `measure` and jobs (decode, encode, roundtrip) are run one at a
-// time, in order; `device`, `plan` and `inspect` are answered meanwhile.
+// Every request has an `id`, a positive number chosen by the page. The engine answers
+// with any number of events with that id and ends with one `result` or one `error`. It
+// runs `open`, `measure` and jobs (decode, encode, roundtrip) one at a time, in order;
+// it answers `device`, `plan` and `inspect` meanwhile.
 //
 //   page to engine
 //   device  {id, version}                       result: Device
-//   open    {id, source, precision, force?}     result: Model; force takes a file that `flat` is said of
+//   open    {id, source, precision, force?}     result: Model; force opens a file despite the error `flat`
 //   measure {id}                                result: Speed, in the open checkpoint's precision
 //   plan    {id, options}                       result: Plan
-//   inspect {id, source, options?}              result: LatentInfo; of the options `independent`, `scale`, `as`, `packed` and `layout` count
+//   inspect {id, source, options?}              result: LatentInfo; it uses the options `independent`, `scale`, `as`, `packed` and `layout`
 //   decode  {id, source, preview?, options}     events: JobEvent; result: Done. preview: source of a tiny autoencoder for `preview` events
 //   encode  {id, clip, options}                 the same
 //   roundtrip {id, clip, options}               the same
-//   cancel  {id}                                ends request id with `cancelled`; no answer of its own
-//   ack     {id, seq}                           the page is done with picture seq of job id
+//   cancel  {id}                                ends request id with `cancelled`; has no other answer
+//   ack     {id, seq}                           the page has processed picture seq of job id
 //   bytes   {id, read, error?} + payload        answers `read` and `pixels`
 //   close   {}                                  the engine ends
 //
 //   engine to page
 //   result  {id, value}
-//   error   {id, code, message, detail}              id 0: the engine as a whole is gone
-//   read    {id, read, source, offset, length}  wants bytes of a source
-//   pixels  {id, read, frame}                   wants frame `frame` of the job's clip, as RGBA8
+//   error   {id, code, message, detail}              id 0: the whole engine has ended
+//   read    {id, read, source, offset, length}  requests bytes of a source
+//   pixels  {id, read, frame}                   requests frame `frame` of the job's clip, as RGBA8
 //   queued, loading, warning, plan, preview, tile, frame, progress, latent, quality   see JobEvent
 //
-// `source` is how a file crosses: {id, name, size} for one that the page holds,
-// whose bytes the engine asks for by range with `read`, or {path} for one in
-// the folder that the native engine was started with. `clip` is {frames,
-// height, width, fps}.
+// `source` identifies a file: {id, name, size} for one that the page holds, whose bytes
+// the engine requests by range with `read`, or {path} for one in the native engine's
+// folder. `clip` is {frames, height, width, fps}.
 //
-// Pictures cross as RGBA of 8 bits, rows from the top, with straight alpha: the
-// colours are not multiplied by it. A model of 3 channels looks at no alpha and
-// gives opaque frames. What a page can read of a picture is up to its browser:
-// samples of 16 bits come as 8, and where there is no ImageDecoder a canvas has
-// rounded the colours by alpha on the way, to black where that is 0. The command
-// line reads PNG without either loss.
+// Pictures are RGBA of 8 bits, rows from the top, with straight alpha: colours are not
+// multiplied by it. A model of 3 channels ignores alpha and returns opaque frames. The
+// browser limits what a page can read of a picture: samples of 16 bits arrive as 8, and
+// without an ImageDecoder a canvas rounds the colours by alpha, to black if alpha is 0.
+// The command line reads PNG without either loss.
 //
-// Back-pressure: `preview`, `tile` and `frame` messages carry `seq`, counted from 1 in each
-// job. At most `inFlight` of them are on their way: the engine then waits for an
-// `ack`, and goes on with the job only after it.
+// Back-pressure: `preview`, `tile` and `frame` messages carry `seq`, counted from 1 in
+// each job. At most `inFlight` of them are unacknowledged: the engine then waits for an
+// `ack` before it continues the job.
 //
-// Numbers that JSON lacks: an infinite psnr is null on the wire, and Infinity
-// again in a job's events.
+// Numbers that JSON lacks: an infinite psnr is null in the message, and Infinity again
+// in a job's events.
 
-/** Version of these messages; `device` with another one is refused. */
+/** Version of these messages; the engine refuses `device` with another one. */
 export const version = 3;
 
-/** Pictures on their way to the page at once. */
+/** Unacknowledged pictures at once. */
 export const inFlight = 4;
 
 /**
- * What went wrong, for choosing words; `message` is the engine's own text, whose second line says what to do, and
- * `detail`, if there is any, what told so.
+ * Codes of errors, to select texts. `message` is the engine's text, whose second line is advice; `detail`, if
+ * present, is the evidence.
  *
  * no_webgpu      this browser has no WebGPU, or this machine no Dawn
  * no_adapter     no GPU, or no driver for it
- * out_of_memory  the device ran out, or the plan needs more than the budget: a smaller tile may do
- * too_large      a buffer is beyond what the device allows: a smaller tile may do
+ * out_of_memory  the device ran out of memory, or the plan exceeds the budget: a smaller tile may fit
+ * too_large      a buffer exceeds the device's limits: a smaller tile may fit
  * device_lost    the driver gave up; the next job opens the device again
- * flat           the checkpoint's quantisation convolutions are all zero, and every picture it made would be flat
+ * flat           the checkpoint's quantisation convolutions are all zero, so every decoded picture would be flat
  * unknown_model  the page's first engine doesn't know the checkpoint's family; in the page, the engine of all families did not load
- * wrong_model    the latent is of another model than the checkpoint
- * packed_size    the latent is of packed tokens without their size, or the size in `packed` isn't its own
+ * wrong_model    the latent belongs to another model than the checkpoint
+ * packed_size    the latent has packed tokens without their size, or the size in `packed` doesn't match
  * program_only   the program reads this latent, but a page's session doesn't
  * bad_input      the checkpoint, latent or clip can't be used
- * bad_option     the tile, overlap or tiling asked for can't be, or not together
- * cancelled      as asked
+ * bad_option     the tile, overlap or tiling is not possible, or not in combination
+ * cancelled      on request
  * disconnected   the worker or the connection is gone
  * failed         anything else
  * @typedef {'no_webgpu'|'no_adapter'|'out_of_memory'|'too_large'|'device_lost'|'flat'|'unknown_model'|'wrong_model'|'packed_size'|'program_only'|'bad_input'|'bad_option'|'cancelled'|'disconnected'|'failed'} Code
@@ -92,7 +89,7 @@ export const inFlight = 4;
  */
 
 /**
- * An adapter and what its device has done so far.
+ * An adapter and its device's memory so far.
  * @typedef {object} Device
  * @property {'browser'|'native'} kind
  * @property {string} name "llvmpipe (LLVM 15.0.6, 256 bits)"
@@ -101,33 +98,33 @@ export const inFlight = 4;
  * @property {string} driver
  * @property {string} backend "vulkan", "d3d12", "metal", "webgpu"
  * @property {string} type "discrete", "integrated", "cpu" or "unknown"
- * @property {boolean} f16 shader-f16; without it halves are kept packed in pairs
+ * @property {boolean} f16 shader-f16; without it halves are stored packed in pairs
  * @property {boolean} subgroups
  * @property {number} subgroupMin 0 when unknown
  * @property {number} subgroupMax
  * @property {boolean} timestamps
  * @property {number} memory bytes, 0 when unknown
- * @property {number} budget bytes a job may take by default
+ * @property {number} budget bytes a job may use by default
  * @property {Limits} limits
  * @property {number} bytes in buffers now
- * @property {number} peakBytes in buffers at most
+ * @property {number} peakBytes peak in buffers
  * @property {number} hostBytes memory of the engine itself: of wasm in the browser
  */
 
 /**
  * @typedef {object} Model
  * @property {string} name of the file
- * @property {string} family "seedvr2", "wan2.1" (Qwen-Image's VAE too), "wan2.2", "qwen2.1", "hunyuanvideo", "hunyuanvideo1.5", "hunyuanimage2.1", "ltx2" (LTX-2.3 too), "mochi1", "cogvideox", "cosmos1", "kl" (Stable Diffusion and others), "flux2", "taesd" or "taehv"
- * @property {string} model by its own name: "Qwen-Image"
+ * @property {string} family "seedvr2", "wan2.1" (including Qwen-Image's VAE), "wan2.2", "qwen2.1", "hunyuanvideo", "hunyuanvideo1.5", "hunyuanimage2.1", "ltx2" (LTX-2.3 too), "mochi1", "cogvideox", "cosmos1", "kl" (Stable Diffusion and others), "flux2", "taesd" or "taehv"
+ * @property {string} model its name: "Qwen-Image"
  * @property {string} layout of the tensors' names: "original" or "diffusers"
  * @property {number[]} widths channels of the encoder's stages
- * @property {string} lacks "encoder" or "decoder" where the file has no such network, else ""
+ * @property {string} lacks "encoder" or "decoder" if the file lacks this network, else ""
  * @property {number} channels of a pixel: 3, or 4 with alpha
  * @property {number} latentChannels
- * @property {boolean} independent frames are pictures by themselves unless told otherwise
- * @property {Kind[]} kinds models that have these tensors: only their latents' scale differs. Empty where it is this one alone
- * @property {boolean} assumed nothing tells which of them it is: `model` is the most usual
- * @property {Tiling[]} tilings that it can do, the default first
+ * @property {boolean} independent frames are separate pictures by default
+ * @property {Kind[]} kinds models with these tensors, which differ only in their latents' scale. Empty if there is only this one
+ * @property {boolean} assumed the file does not say which of them it is: `model` is the most common
+ * @property {Tiling[]} tilings that it supports, the default first
  * @property {number} spatial pixels along a latent cell's side
  * @property {number} temporal frames in a latent frame after the first
  * @property {number} bytes of the file
@@ -138,12 +135,12 @@ export const inFlight = 4;
  * @property {string} precision how activations are stored: "f32", "f16", "packed" (f16 in pairs)
  */
 
-/** What a device does of the convolutions that networks are made of. @typedef {{flops: number}} Speed flops: a second */
+/** A device's speed with the networks' convolutions. @typedef {{flops: number}} Speed flops: a second */
 
 /** @typedef {'auto'|'f32'|'f16'} Precision */
 
 /**
- * How tiles become a frame: blended with a cosine, equal to one tile by reading a halo around each, or blended as
+ * How tiles become a frame: blended with a cosine, equal to one tile by reading a halo around each, or blended like
  * diffusers does for Wan.
  * @typedef {'feather'|'exact'|'diffusers'} Tiling
  */
@@ -156,11 +153,11 @@ export const inFlight = 4;
  */
 
 /**
- * What a latent file holds. The clip is the one it was made of, where it tells that, else what it decodes to.
+ * The contents of a latent file. clip is the one it was made from, if the file says so, else the one it decodes to.
  * @typedef {object} LatentInfo
  * @property {number[]} shape [C, L, h, w]
  * @property {ClipInfo} clip
- * @property {boolean} independent its frames are pictures by themselves
+ * @property {boolean} independent its frames are separate pictures
  * @property {Record<string, string>} metadata
  */
 
@@ -174,65 +171,64 @@ export const inFlight = 4;
  */
 
 /**
- * How a job is cut and what it needs.
+ * How a job is cut, and its cost.
  * @typedef {object} Plan
  * @property {'decode'|'encode'} direction
  * @property {number} frames of the result
  * @property {number} height of the result, pixels or latent cells
  * @property {number} width
- * @property {boolean} independent each frame is a picture by itself
+ * @property {boolean} independent each frame is a separate picture
  * @property {Rect[]} tiles in the order they run
  * @property {string} tile "off" for one tile, or HxW in pixels
  * @property {string} overlap HxW in pixels
  * @property {Tiling|''} tiling of several tiles; else empty
- * @property {string} halo of exact tiles: what one reads beyond its edges, at most, HxW in pixels
- * @property {boolean} shrunk the tile is smaller than asked for
+ * @property {string} halo of exact tiles: the most that one reads beyond its edges, HxW in pixels
+ * @property {boolean} shrunk the tile is smaller than requested
  * @property {number} slices in time, of each tile
  * @property {number} weights bytes on the device
  * @property {number} activations bytes
  * @property {number} causal bytes of causal memory
- * @property {number} canvas bytes that blend tiles
- * @property {number} transfer bytes that bring pictures and noise in and out
- * @property {number} spool bytes that blend tiles, off the device
+ * @property {number} canvas bytes to blend tiles
+ * @property {number} transfer bytes to upload and download pictures and noise
+ * @property {number} spool bytes to blend tiles, outside of the device
  * @property {number} bytes weights, activations, causal, canvas and transfer together: the peak on the device
- * @property {number} untiled of exact tiles: the peak in one tile; 0 where that is beyond the device's limits
+ * @property {number} untiled of exact tiles: the peak with one tile; 0 if that exceeds the device's limits
  * @property {number} budget bytes allowed
- * @property {boolean} fits false: it can't run like this, see problem
- * @property {string} problem why it doesn't fit, in the engine's words; else empty
+ * @property {boolean} fits false: it can't run, see problem
+ * @property {string} problem why it doesn't fit, in the engine's words, else empty
  * @property {Code|''} code of the problem
- * @property {string} suggestion the largest tile that would fit, HxW; empty where none does or all is well
+ * @property {string} suggestion the largest tile that would fit, HxW; empty if none fits, or if the plan fits
  * @property {number} flops of the whole job
  * @property {number} macs multiply-accumulates of the whole job
- * @property {number} host bytes of causal memory beside the device, where there is no room for it; never in the browser
- * @property {number} moved bytes of it that cross, to the device and back, in the whole job
+ * @property {number} host bytes of causal memory on the host, if the device has no room for it; never in the browser
+ * @property {number} moved bytes of it moved to the device and back in the whole job
  */
 
 /**
  * @typedef {object} Options
- * @property {string} [tile] "off" (one tile), "auto" (the largest that fits), N or HxW in pixels; default 512, or less where that doesn't fit
+ * @property {string} [tile] "off" (one tile), "auto" (the largest that fits), N or HxW in pixels; default 512, or less if that doesn't fit
  * @property {string} [overlap] N or HxW in pixels; default 64. Exact tiles have a halo instead
- * @property {Tiling} [tiling] default exact where the model can and it fits, else feather. For diffusers the default tile is 256
- * @property {Kind} [as] of Model.kinds, which model it is; default Model.model
- * @property {boolean} [independent] take every frame as a picture by itself; default as the latent's file says, else
+ * @property {Tiling} [tiling] default exact if the model supports it and it fits, else feather. With diffusers the default tile is 256
+ * @property {Kind} [as] one of Model.kinds; default Model.model
+ * @property {boolean} [independent] treat every frame as a separate picture; default: the latent file's value, else
  *   Model.independent
- * @property {boolean} [shrink] take a smaller tile where the one asked for doesn't fit; default true where tile is absent, else false
+ * @property {boolean} [shrink] use a smaller tile if the requested one doesn't fit; default true without tile, else false
  * @property {number} [memory] budget in bytes; default 0, which is Device.budget
  * @property {number} [chunk] latent frames in a slice of time, at most 1024; default 1
  * @property {boolean} [preview] send `tile` events; default true
- * @property {'pipeline'|'none'} [scale] what numbers the latent holds; default as its file says, else pipeline, for ComfyUI's .latent
- *   of Wan and Qwen-Image none, which is also what is written there
+ * @property {'pipeline'|'none'} [scale] scale of the latent's numbers; default: the file's value, else pipeline, except
+ *   none for ComfyUI's .latent of Wan and Qwen-Image, in which encode also writes them so
  * @property {string} [packed] width x height in pixels of a latent of packed tokens, [B, N, 4C]
- * @property {string} [layout] order of a latent's dimensions such as FCHW, where its shape can be read in two ways
+ * @property {string} [layout] order of a latent's dimensions such as FCHW, if its shape is ambiguous
  * @property {boolean} [sample] encode: draw from the distribution; default its mean
  * @property {number} [seed] of sample
- * @property {'.safetensors'|'.latent'|'.npy'} [format] of the latent that encode makes; default .safetensors
+ * @property {'.safetensors'|'.latent'|'.npy'} [format] of the encoded latent; default .safetensors
  */
 
 /**
- * What a plan is asked for: frames and size of the clip (encode) or of the
- * latent (decode).
+ * Parameters of a plan: frames and size of the clip (encode) or of the latent (decode).
  * @typedef {Options & {direction: 'decode'|'encode', frames: number, height: number, width: number, least?: boolean}} PlanOptions least:
- *   as a budget has it that is just enough
+ *   plan for the smallest budget that works
  */
 
 /**
@@ -240,33 +236,33 @@ export const inFlight = 4;
  * @property {number} frames
  * @property {number} height
  * @property {number} width
- * @property {number} [fps] kept in the latent; 0 or absent when unknown
+ * @property {number} [fps] stored in the latent; 0 or absent if unknown
  */
 
 /**
- * A clip on the page's side. The engine asks for frames in order, once for each
- * tile. What readFrame returns, [H, W, 4], is taken over: its buffer is transferred.
+ * A clip in the page. The engine requests frames in order, once for each tile. The result of readFrame, [H, W, 4], is
+ * taken over: its buffer is transferred.
  * @typedef {ClipInfo & {readFrame(t: number): Promise<Uint8ClampedArray<ArrayBuffer>|Uint8Array<ArrayBuffer>>}} Clip
  */
 
 /** @typedef {'encode'|'decode'} Stage */
 
-/** Native engine: so many jobs of other pages go first. @typedef {{type: 'queued', position: number}} QueuedEvent */
+/** Native engine: this many jobs of other pages come first. @typedef {{type: 'queued', position: number}} QueuedEvent */
 
-/** Weights on their way to the device, in bytes: before the first job in each direction. @typedef {{type: 'loading', loaded: number, total: number}} LoadingEvent */
+/** Weights are uploaded to the device, in bytes, before the first job in each direction. @typedef {{type: 'loading', loaded: number, total: number}} LoadingEvent */
 /** Shaders are compiled, before a stage's first tile. @typedef {{type: 'compiling', done: number, total: number}} CompilingEvent */
 
-/** Something to know that is no failure, in the engine's words. @typedef {{type: 'warning', message: string}} WarningEvent */
+/** A warning, in the engine's words. @typedef {{type: 'warning', message: string}} WarningEvent */
 
 /**
- * The first event of each stage. Frames, height and width of a decode's plan are
- * of the whole clip; `frame` events may be cropped, see `output`.
+ * The first event of each stage. Frames, height and width of a decode's plan are those of the whole clip; `frame`
+ * events may be cropped, see `output`.
  * @typedef {{type: 'plan', stage: Stage, plan: Plan, output: ClipInfo}} PlanEvent
  */
 
 /**
- * Frame `frame` of tile `tile` alone, before it is blended with its
- * neighbours, at y, x of the frame. Only where a decode has several tiles.
+ * Frame `frame` of only tile `tile`, before it is blended with its neighbours, at y, x of the frame. Sent if a decode
+ * has several tiles.
  * @typedef {{type: 'tile', seq: number, tile: number, frame: number, y: number, x: number,
  *   height: number, width: number, rgba: Uint8ClampedArray<ArrayBuffer>}} TileEvent
  */
@@ -278,33 +274,34 @@ export const inFlight = 4;
  */
 
 /**
- * A frame of a decode as a tiny autoencoder makes it: all of them come before the first tile.
+ * A frame of a decode by a tiny autoencoder. All of them come before the first tile.
  * @typedef {{type: 'preview', seq: number, index: number, height: number, width: number,
  *   rgba: Uint8ClampedArray<ArrayBuffer>}} PreviewEvent
  */
 
 /**
- * After each submission, which is a tenth of a second or less, and after each slice. `middle`: exact tiles have a middle of the network on the whole frame before or after them. `frame` counts frames of the stage's input in this tile,
- * `done` is the share of the stage's work, by its operations.
+ * Sent after each submission, which takes a tenth of a second or less, and after each slice. `middle`: exact tiles
+ * run a middle part of the network on the whole frame. `frame` counts frames of the stage's input. `done` is the
+ * share of the stage's work, by its FLOPs.
  * @typedef {{type: 'progress', stage: Stage, tile: number, tiles: number, middle: boolean,
  *   slice: number, slices: number, frame: number, frames: number, done: number, seconds: number}} ProgressEvent
  */
 
 /**
- * What encoding made, as a file to save. Shape is [C, L, h, w].
+ * The encoded latent, as a file to save. Shape is [C, L, h, w].
  * @typedef {{type: 'latent', name: string, shape: number[], file: File}} LatentEvent
  */
 
 /**
- * Round trip: how close a decoded frame is to the original; index null for the
- * clip as a whole, at the end. An identical frame has psnr Infinity.
+ * Round trip: how close a decoded frame is to the original; index null at the end for the whole clip. An identical
+ * frame has psnr Infinity.
  * @typedef {{type: 'quality', index: number|null, psnr: number, ssim: number}} QualityEvent
  */
 
 /**
  * @typedef {object} Operation
  * @property {string} name kind of operation: "conv3d", "group_norm", "attention"
- * @property {number} seconds of submissions, which are measured, divided among their operations as predicted
+ * @property {number} seconds measured time of submissions, divided among their operations as predicted
  * @property {boolean} estimated whether seconds are such an estimate; a measurement of the operation if not
  * @property {number} dispatches
  */
@@ -319,7 +316,7 @@ export const inFlight = 4;
  * @property {number} hostBytes
  * @property {number} submissions
  * @property {number} longest seconds of the longest submission
- * @property {number} flops a second, once shaders are compiled; 0 of a job too short to tell
+ * @property {number} flops per second, after shaders are compiled; 0 if the job was too short
  */
 
 /** @typedef {{type: 'done'} & Done} DoneEvent always the last */
@@ -327,7 +324,7 @@ export const inFlight = 4;
 /** @typedef {QueuedEvent|LoadingEvent|CompilingEvent|WarningEvent|PlanEvent|PreviewEvent|TileEvent|FrameEvent|ProgressEvent|LatentEvent|QualityEvent|DoneEvent} JobEvent */
 
 /**
- * A header; what else is in it depends on its type, as listed above.
+ * A header; its other fields depend on its type, as listed above.
  * @typedef {{type: string, id?: number, [key: string]: any}} Header
  */
 

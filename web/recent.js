@@ -7,7 +7,7 @@ import { button, element } from './plan.js';
 
 /** @import {Input} from './workbench.js' */
 
-/** Inputs that are remembered, files not being copied. */
+/** Number of remembered inputs; files are not copied. */
 const limit = 8;
 
 export class RecentInputs {
@@ -17,7 +17,7 @@ export class RecentInputs {
   #demo;
 
   /**
-   * @param {(input: Input) => void} take makes one the current input
+   * @param {(input: Input) => void} take makes it the current input
    * @param {() => void} demo does so with the demo clip
    */
   constructor(take, demo) {
@@ -40,7 +40,7 @@ export class RecentInputs {
   /**
    * Lists all but the current input.
    * @param {Input|undefined} used the current input
-   * @param {boolean} locked nothing can be taken now
+   * @param {boolean} locked whether the buttons are disabled
    */
   show(used, locked) {
     this.#used = used;

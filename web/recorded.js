@@ -1,5 +1,5 @@
-// What there is to see before anything is computed: the demo clip as the program
-// has decoded it, with its originals. tests/web/recorded_test.go writes the files.
+// The picture before any computation: the demo clip as decoded by the program, with its
+// originals. tests/web/recorded_test.go writes the files.
 
 import { Frames } from './frames.js';
 import { newOutcome } from './outcome.js';
@@ -12,7 +12,7 @@ const fps = 12;
 
 /** @type {Promise<Outcome>|undefined} */ let loading;
 
-/** The recording, as if a job had made it. @returns {Promise<Outcome>} */
+/** The recording, in the form of a job's outcome. @returns {Promise<Outcome>} */
 export function recorded() {
   loading ??= load();
   loading.catch(() => { loading = undefined; });
@@ -39,7 +39,7 @@ async function get(path) {
 }
 
 /**
- * The pictures of a strip, which are below each other.
+ * The pictures of a strip, stacked vertically.
  * @param {string} path
  */
 async function cut(path) {

@@ -1,5 +1,5 @@
-// Saving: videos through WebCodecs, pictures, latents. Nothing leaves the
-// computer; the browser's own download puts the file away.
+// Saving: videos through WebCodecs, pictures, latents. No data leaves the computer; the
+// browser's own download stores the file.
 
 import { toI420 } from './i420.js';
 
@@ -8,7 +8,7 @@ import { toI420 } from './i420.js';
 /** Codecs of each container, the most compatible first. */
 const codecs = /** @type {const} */ ({ mp4: ['avc', 'hevc', 'av1', 'vp9'], webm: ['vp9', 'av1', 'vp8'] });
 
-/** A video's side for a picture's: chroma of half the size wants even numbers. @param {number} n */
+/** The side of a video for that of a picture: chroma of half the size requires even numbers. @param {number} n */
 export const even = (n) => n & ~1;
 
 /**
@@ -45,7 +45,7 @@ export async function video(frames, kind, progress) {
   output.addVideoTrack(source, { frameRate: frames.fps });
   await output.start();
   for (let i = 0; i < frames.count; i++) {
-    // Browsers differ in what they make of RGB, so they don't get any.
+    // Browsers convert RGB differently, so they receive I420.
     const sample = new VideoSample(toI420(await frames.get(i), frames.width, width, height), {
       format: 'I420', codedWidth: width, codedHeight: height, timestamp: i / frames.fps, duration: 1 / frames.fps,
       colorSpace: { primaries: 'bt709', transfer: 'bt709', matrix: 'bt709', fullRange: false },
@@ -59,8 +59,8 @@ export async function video(frames, kind, progress) {
 }
 
 /**
- * Firefox 153 on Linux writes the first byte of each parameter set twice into
- * H.264's configuration, after which no decoder knows them.
+ * Firefox 153 on Linux writes the first byte of each parameter set twice into H.264's configuration, and decoders
+ * then reject them. This removes the second.
  * @param {AllowSharedBufferSource} description
  */
 export function mendAVC(description) {
@@ -82,7 +82,7 @@ export function mendAVC(description) {
 }
 
 /**
- * Hands a file to the browser's downloads.
+ * Downloads a file.
  * @param {Blob} blob
  * @param {string} name
  */

@@ -9,12 +9,12 @@ import * as save from './save.js';
 /** @import {Outcome} from './outcome.js' */
 /** @import {Stage} from './stage.js' */
 
-/** The name, without its ending, of what was decoded. @param {Outcome} outcome */
+/** The file name of a result, without extension. @param {Outcome} outcome */
 const stem = (outcome) => `${outcome.stem}${outcome.done || outcome.recorded ? '' : '-partial'}`;
 
 /**
  * @param {Stage} stage
- * @param {() => Outcome|undefined} what there is to save
+ * @param {() => Outcome|undefined} what to save
  */
 export function listenSave(stage, what) {
   const say = (/** @type {string} */ text) => { at('save-state').textContent = text; };

@@ -1,5 +1,5 @@
-// The choices that a link can carry: `#tile=128&overlap=32&task=decode`. What is
-// left at its default is not in the link.
+// The choices that a link can contain: `#tile=128&overlap=32&task=decode`. Defaults are
+// left out.
 
 import { at } from './dom.js';
 
@@ -12,14 +12,16 @@ import { at } from './dom.js';
 
 const form = /** @type {HTMLFormElement} */ (document.getElementById('settings'));
 
-/** Names of the groups of radio buttons that belong to the link, with their defaults. The engine doesn't: who opens a
- * shared link has another one. */
+/**
+ * Names of the groups of radio buttons in the link, with their defaults. The engine is not among them: whoever opens a
+ * shared link has another one.
+ */
 const groups = { task: 'decode' };
 
-/** Addresses that belong to the link. @type {import('./addresses.js').Addresses} */
+/** The addresses in the link. @type {import('./addresses.js').Addresses} */
 let shared = { model: '', latent: '' };
 
-/** Has the link carry these addresses. @param {import('./addresses.js').Addresses} addresses */
+/** Puts these addresses into the link. @param {import('./addresses.js').Addresses} addresses */
 export function share(addresses) {
   shared = addresses;
   writeLink();
@@ -30,7 +32,7 @@ const defaults = {
   tile: 'recommended', overlap: 'recommended', tiling: 'auto', as: 'auto', packed: '', layout: 'auto', frames: 'auto', precision: 'auto', memory: '0', format: '.safetensors',
 };
 
-/** What is chosen; also while a job runs and the fields are disabled, when FormData has nothing. @returns {Choices} */
+/** The choices, also while a job runs: then the fields are disabled and FormData is empty. @returns {Choices} */
 export function choices() {
   const names = /** @type {(keyof Choices)[]} */ (Object.keys(defaults));
   return /** @type {Choices} */ (Object.fromEntries(names.map((name) => [name, field(name).value])));
@@ -40,10 +42,10 @@ export function choices() {
 const field = (name) => /** @type {HTMLSelectElement} */ (form.elements.namedItem(name));
 
 /**
- * Choices as the engine takes them. Recommended tiles may be made smaller to fit, but for those of diffusers.
+ * Choices as options for the engine. Recommended tiles may shrink to fit, except with diffusers' tiling.
  * @param {{tile: string, overlap: string}} recommended
- * @param {Model|undefined} model whose tilings and kinds count; another one chosen does not
- * @param {string} [chosen] tile in place of the one that is
+ * @param {Model|undefined} model limits tilings and kinds; others are ignored
+ * @param {string} [chosen] tile to use instead of the chosen one
  * @returns {Options}
  */
 export function options(recommended, model, chosen) {
@@ -62,23 +64,23 @@ export function options(recommended, model, chosen) {
   };
 }
 
-/** Pixels of a side of what was chosen, the smaller one. @param {string} value */
+/** The smaller side of a choice in pixels. @param {string} value */
 const pixels = (value) => Math.min(...value.split('x').map(Number));
 
-/** Half of a tile, in whole cells of any model. @param {string} tile */
+/** Half of a tile, rounded to whole cells of any model. @param {string} tile */
 function half(tile) {
   const side = pixels(tile);
   return Number.isNaN(side) ? Infinity : 16 * Math.floor(side / 32);
 }
 
 /**
- * Offers only overlaps that the tile has room for. One that is chosen and has none becomes the recommended one, and is
- * returned with the tile.
+ * Offers only overlaps that fit the tile. A chosen one that does not fit becomes the recommended one, and is returned
+ * with the tile.
  * @param {string} recommended tile
  */
 export function matchOverlap(recommended) {
   const { tile, overlap } = choices();
-  const limit = pixels(tile === defaults.tile ? recommended : tile) || Infinity; // of a name: any
+  const limit = pixels(tile === defaults.tile ? recommended : tile) || Infinity; // names: no limit
   for (const o of field('overlap').options) o.disabled = pixels(o.value) >= limit;
   if (!(pixels(overlap) >= limit)) return undefined;
   field('overlap').value = defaults.overlap;
@@ -86,13 +88,13 @@ export function matchOverlap(recommended) {
 }
 
 /**
- * Sets a field; a value that it doesn't list, such as a tile's 96x128, becomes one more choice.
+ * Sets a field. A value that it doesn't list, such as a tile of 96x128, is added to its list.
  * @param {keyof Choices} name
  * @param {string} value
  */
 export function choose(name, value) {
   const list = field(name);
-  if (!list.options) { // a text
+  if (!list.options) { // a text field
     list.value = value;
     return;
   }
@@ -103,10 +105,9 @@ export function choose(name, value) {
 }
 
 /**
- * Offers the models that a checkpoint can be, where it can be several. One that is chosen for another checkpoint doesn't
- * count.
+ * Offers the models that a checkpoint can be, if there are several. A choice for another checkpoint is ignored.
  * @param {Kind[]} kinds
- * @returns {Kind|undefined} the one that is chosen
+ * @returns {Kind|undefined} the chosen one
  */
 export function offer(kinds) {
   const list = field('as');
@@ -131,9 +132,9 @@ export function check(name, value) {
 }
 
 /**
- * Takes the link's choices, and its token if it has one, which is taken out of the link.
+ * Applies the link's choices and token; the token is removed from the address.
  * @param {string} recommended tile
- * @returns {{token: string|null, misfit: {tile: string, overlap: string}|undefined, engine: string|null, addresses: import('./addresses.js').Addresses}} misfit: an overlap that was left out
+ * @returns {{token: string|null, misfit: {tile: string, overlap: string}|undefined, engine: string|null, addresses: import('./addresses.js').Addresses}} misfit: a dropped overlap
  */
 export function readLink(recommended) {
   const link = new URLSearchParams(location.hash.slice(1));
@@ -151,14 +152,14 @@ export function readLink(recommended) {
   return { addresses, token: sessionStorage.getItem('token'), misfit, engine: link.get('engine') ?? sessionStorage.getItem('engine') };
 }
 
-/** What a link may set; the engine checks the rest. */
+/** What a link may set; the engine checks further. */
 const acceptable = {
   tile: /^(off|auto|\d{2,4}(x\d{2,4})?)$/, overlap: /^\d{1,3}(x\d{1,3})?$/, tiling: /^(feather|exact|diffusers)$/,
   packed: /^\d{1,5}x\d{1,5}$/, layout: /^[BCFHMW]{3,5}$/, as: /^(cogvideox-5b|cogvideox-2b|sd|sdxl|playground|flux|sd3|sd-x4|taew2_1|taehv|taecvx|taeos1_3|lighttaew2_1|taew2_2|lighttaew2_2|taehv1_5|lighttaehy1_5|taeh3|taeltx_2|taeltx2_3)$/,
   frames: /^(clip|pictures)$/, precision: /^(auto|f32|f16)$/, memory: /^\d{1,6}$/, format: /^\.(latent|npy)$/,
 };
 
-/** Says beside the folded settings which were changed. */
+/** Shows beside the folded settings which were changed. */
 export function showChosen() {
   const c = choices();
   const names = /** @type {(keyof Choices)[]} */ (Object.keys(defaults)).filter((name) => c[name] !== defaults[name]);
@@ -168,12 +169,12 @@ export function showChosen() {
   }).join(' · ');
 }
 
-/** Unfolds the settings, where one of them is needed. */
+/** Unfolds the settings, for a user who needs one of them. */
 export function unfold() {
   /** @type {HTMLDetailsElement} */ (at('settings-box')).open = true;
 }
 
-/** Puts the choices into the address. */
+/** Writes the choices to the address. */
 export function writeLink() {
   const link = new URLSearchParams();
   const c = choices();

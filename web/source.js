@@ -1,5 +1,5 @@
-// Where a checkpoint or a latent comes from: a File or Blob, or a URL. The engine
-// reads by range and never has a file whole in memory.
+// Where a checkpoint or a latent comes from: a File or Blob, or a URL. The engine reads
+// by range and never holds a whole file in memory.
 
 /**
  * @typedef {object} Source
@@ -10,13 +10,13 @@
 
 /** @typedef {{loaded: number, total: number}} Loading bytes; total 0 when unknown */
 
-/** Files from this size on are never read whole. */
+/** Files from this size on are never downloaded whole. */
 const large = 32 << 20;
 
-/** What is asked for of a file at first: the header of most. */
+/** Bytes of a file's first request: enough for most headers. */
 const head = 64 << 10;
 
-/** What the page's own policy has refused to read. @type {Set<string>} */
+/** Addresses that the page's policy has blocked. @type {Set<string>} */
 const refused = new Set();
 document.addEventListener('securitypolicyviolation', (e) => refused.add(e.blockedURI));
 
@@ -44,7 +44,7 @@ function blobSource(blob, name) {
 }
 
 /**
- * A large file is read by range, a small one whole as soon as more than its beginning is wanted.
+ * A large file is read by range. A small one is downloaded whole once more than its head is needed.
  * @param {URL} url
  * @param {{progress?: (p: Loading) => void, signal?: AbortSignal}} options
  * @returns {Promise<Source>}
@@ -76,7 +76,7 @@ function nameOf(url) {
   const last = url.pathname.split('/').pop() || url.host;
   try {
     return decodeURIComponent(last);
-  } catch { // a lone %
+  } catch { // a stray %
     return last;
   }
 }
@@ -94,7 +94,7 @@ const range = (offset, length) => ({ Range: `bytes=${offset}-${offset + length -
 async function get(url, options) {
   const response = await fetch(url, options).catch(async (error) => {
     if (options?.signal?.aborted || url.origin === location.origin) throw error;
-    await new Promise((resolve) => { setTimeout(resolve, 100); }); // refusals are told after the error
+    await new Promise((resolve) => { setTimeout(resolve, 100); }); // policy violations are reported after the error
     if (refused.has(url.href)) throw new Error(`${url}: this page may not read http:, expected https: download it and choose the file`);
     throw new Error(`${url}: ${url.host} is not there, or does not allow other pages to read (CORS): download it and choose the file`);
   });
@@ -103,7 +103,7 @@ async function get(url, options) {
 }
 
 /**
- * A file's size, of which another site need not tell with a range.
+ * A file's size. Other sites may hide it in the answer to a range.
  * @param {URL} url
  * @param {Response} response
  */

@@ -1,4 +1,4 @@
-// How long a job will take: its operations by the rate of the adapter, which is
+// Estimates how long a job will take: its FLOPs at the adapter's rate, which is
 // measured once and corrected by every job.
 
 /** @import {Engine} from './engine.js' */
@@ -8,8 +8,8 @@ const store = 'speeds';
 
 /**
  * @typedef {object} Speed
- * @property {number} flops a second
- * @property {boolean} [job] of a job with this network; else of a convolution
+ * @property {number} flops per second
+ * @property {boolean} [job] measured by a job with this network; else by a convolution
  */
 
 /** @returns {Record<string, Speed>} */
@@ -42,7 +42,7 @@ const network = (d, m) => `${adapter(d, m)}, ${m.family} ${m.widths.join('-')}`;
 const flops = (plans) => plans.reduce((sum, p) => sum + p.flops, 0);
 
 /**
- * Seconds that a job will take; undefined as long as the adapter's rate isn't known.
+ * Seconds that a job will take; undefined until the adapter's rate is known.
  * @param {Device} d
  * @param {Model} m
  * @param {Plan[]} plans
@@ -54,7 +54,7 @@ export function seconds(d, m, plans) {
 }
 
 /**
- * Measures an adapter that isn't known.
+ * Measures an unknown adapter.
  * @param {Engine} engine with the checkpoint open
  * @param {Device} d
  * @param {Model} m
@@ -64,7 +64,7 @@ export async function measure(engine, d, m) {
 }
 
 /**
- * Learns of a job that is done, which says more of its network than what was measured.
+ * Learns from a finished job, which describes its network better than the measurement.
  * @param {Device} d
  * @param {Model} m
  * @param {Done} done

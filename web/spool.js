@@ -1,10 +1,10 @@
-// Scratch space for blends that have no room on the device: a file in the
-// origin private file system, which a worker reads and writes synchronously, or
-// memory where there is none.
+// Scratch space for blends that do not fit on the device: a file in the origin private
+// file system, which a worker reads and writes synchronously, or memory if there is
+// none.
 
 /**
  * @typedef {object} Spool
- * @property {(view: Uint8Array<ArrayBuffer>, at: number) => number} read bytes read, zero where nothing was written
+ * @property {(view: Uint8Array<ArrayBuffer>, at: number) => number} read bytes read; unwritten bytes are zero
  * @property {(view: Uint8Array<ArrayBuffer>, at: number) => number} write bytes written
  * @property {() => void} close discards it
  */
@@ -51,7 +51,7 @@ async function fileSpool(size) {
 }
 
 /**
- * Removes what a tab that was killed has left; a file in use can't be removed.
+ * Removes files of killed tabs; a file in use can't be removed.
  * @param {FileSystemDirectoryHandle} root
  */
 async function removeStale(root) {
@@ -63,7 +63,7 @@ async function removeStale(root) {
 const block = 16 << 20;
 
 /**
- * Memory in blocks, made when they are first written to.
+ * Memory in blocks, allocated at the first write.
  * @returns {Spool}
  */
 function memorySpool() {

@@ -1,14 +1,14 @@
-// The canvas: one frame of the input or of the result, the latter beside or
-// minus the original too, with the tiles drawn over it.
+// The canvas: a frame of the input or of the result, also beside or minus the original,
+// with the tiles drawn over it.
 
 /** @import {Pictures} from './pictures.js' */
 /** @import {Rect} from './protocol.js' */
 
 /** @typedef {'input'|'result'|'compare'|'difference'} View */
-/** How two pictures differ: amplified so many times, the largest value, and the share of values that do. @typedef {{times: number, largest: number, share: number}} Differ */
-/** @typedef {(i: number) => Promise<Uint8ClampedArray|undefined>} Originals frame i, as large as the result's */
+/** How two pictures differ: the amplification, the largest difference, and the share of differing values. @typedef {{times: number, largest: number, share: number}} Differ */
+/** @typedef {(i: number) => Promise<Uint8ClampedArray|undefined>} Originals frame i, of the result's size */
 
-/** Differences to the original are shown so many times larger, around mid-gray. */
+/** Amplification of differences to the original, around mid-gray. */
 export const gain = 4;
 
 
@@ -21,36 +21,36 @@ export class Stage {
   /** @type {Pictures|undefined} */ #result;
   /** @type {Originals|undefined} */ #originals;
   /** @type {Rect[]} */ #tiles = [];
-  /** @type {'input'|'result'} */ #of = 'result'; // what the tiles are of
-  #current = -1; // tile at work
-  #finished = 0; // tiles done
-  #asked = 0; // draws asked for
+  /** @type {'input'|'result'} */ #of = 'result'; // what the tiles belong to
+  #current = -1; // running tile
+  #finished = 0; // finished tiles
+  #asked = 0; // requested draws
   #drawing = false;
   #at = 0;
 
   /** @type {View} */ view = 'result';
   grid = true;
   #split = 0.5;
-  #results = false; // two of them are compared
+  #results = false; // compares two results
 
-  /** Told how a frame differs that is drawn. @type {(d: Differ|undefined) => void} */ differs = () => {};
+  /** Receives the differences of each drawn frame. @type {(d: Differ|undefined) => void} */ differs = () => {};
 
   constructor() {
     new ResizeObserver(() => this.drawGrid()).observe(this.#frame);
   }
 
-  /** The frame shown. */
+  /** The shown frame. */
   get at() {
     return this.#at;
   }
 
-  /** What is shown, in the view that is chosen. */
+  /** The pictures of the current view. */
   get shown() {
     return this.view === 'input' ? this.#input : this.#result;
   }
 
   /**
-   * Takes a result.
+   * Sets the result.
    * @param {Pictures|undefined} result
    * @param {Originals} [originals]
    */
@@ -61,9 +61,9 @@ export class Stage {
   }
 
   /**
-   * Compares with others.
+   * Sets what the result is compared with.
    * @param {Originals} [originals]
-   * @param {boolean} [results] they are another result's, and differ little
+   * @param {boolean} [results] they belong to another result, with small differences
    */
   compare(originals, results = false) {
     this.#originals = originals;
@@ -71,20 +71,20 @@ export class Stage {
   }
 
   /**
-   * Takes an input.
+   * Sets the input.
    * @param {Pictures|undefined} input
    */
   look(input) {
     this.#input = input;
   }
 
-  /** Nothing is shown. */
+  /** Clears the stage. */
   clear() {
     this.#context.clearRect(0, 0, this.#picture.width, this.#picture.height);
   }
 
   /**
-   * Shows another view, at a frame that it has.
+   * Switches to another view, at a frame that it has.
    * @param {View} view
    */
   change(view) {
@@ -99,14 +99,14 @@ export class Stage {
    * @param {number} width
    */
   resize(height, width) {
-    if (height === this.#picture.height && width === this.#picture.width) return; // it would be cleared
+    if (height === this.#picture.height && width === this.#picture.width) return; // setting the size would clear it
     Object.assign(this.#picture, { height, width });
     this.#frame.style.setProperty('--ratio', String(width / height));
     this.#frame.style.setProperty('--width', `${width}px`);
   }
 
   /**
-   * The tiles of the running stage, in pixels of what they are of.
+   * Sets the tiles of the running stage, in its pixels.
    * @param {Rect[]} tiles
    * @param {'input'|'result'} [of]
    */
@@ -136,7 +136,7 @@ export class Stage {
   }
 
   /**
-   * Shows a picture as long as there is neither input nor result to show.
+   * Shows a picture until there is an input or a result.
    * @param {ImageData} picture
    */
   placehold(picture) {
@@ -145,7 +145,7 @@ export class Stage {
   }
 
   /**
-   * Draws frame i, at the latest call if there are several before it is drawn.
+   * Draws frame i. If several draws are requested at once, only the last one runs.
    * @param {number} [i]
    */
   draw(i = this.#at) {
@@ -156,6 +156,7 @@ export class Stage {
 
   async #drawLatest() {
     this.#drawing = true;
+    this.#picture.ariaBusy = 'true';
     try {
       for (let drawn = 0; drawn !== this.#asked;) {
         drawn = this.#asked;
@@ -163,6 +164,7 @@ export class Stage {
       }
     } finally {
       this.#drawing = false;
+      this.#picture.ariaBusy = 'false';
     }
   }
 
@@ -176,7 +178,7 @@ export class Stage {
   }
 
   /**
-   * Frame i as the view shows it.
+   * Frame i as the current view shows it.
    * @param {number} i
    * @returns {Promise<{rgba: Uint8ClampedArray<ArrayBuffer>, height: number, width: number, differ?: Differ}|undefined>}
    */
@@ -212,7 +214,7 @@ export class Stage {
     if (!this.grid || !this.#tiles.length || (this.view === 'input') !== (this.#of === 'input')) return;
     const c = /** @type {CanvasRenderingContext2D} */ (this.#overlay.getContext('2d'));
     c.scale((w * scale) / this.#picture.width, (h * scale) / this.#picture.height);
-    const line = this.#picture.width / w; // a pixel of the screen
+    const line = this.#picture.width / w; // one screen pixel
     const accent = getComputedStyle(this.#frame).getPropertyValue('--tile');
     this.#tiles.forEach((tile, i) => {
       const done = i < this.#finished;
@@ -230,7 +232,7 @@ export class Stage {
  * The amplified difference of two pictures.
  * @param {Uint8ClampedArray} a
  * @param {Uint8ClampedArray} b
- * @param {boolean} results of two results: as much as shows the largest whole
+ * @param {boolean} results for two results: amplify until the largest difference is fully visible
  */
 function difference(a, b, results) {
   let [largest, count] = [0, 0];
@@ -246,7 +248,7 @@ function difference(a, b, results) {
 }
 
 /**
- * A picture in blocks: what there is of the demo before its result.
+ * A picture in blocks, shown for the demo before its result.
  * @param {ImageBitmap} image
  * @param {number} cells across
  */

@@ -1,4 +1,4 @@
-// What is on the page: the bench, the stage, and what was found out of them.
+// The state of the page: the bench, the stage, and what is known about them.
 
 import * as demo from './demo.js';
 import { Gallery } from './gallery.js';
@@ -21,18 +21,18 @@ export const line = new ProgressLine();
 export const player = new Player(stage, (i) => quality.show(i));
 export const gallery = new Gallery(stage, player, quality, () => ({ checkpoint: bench.checkpoint, input: bench.input }));
 
-/** What the page tells about, kept to be told again in another language. */
+/** What the page's texts depend on, to write them again in another language. */
 export const shown = {
   /** @type {Device|undefined} */ device: undefined,
   /** @type {Model|undefined} */ model: undefined,
   /** @type {Size|undefined} */ size: undefined,
   /** @type {Plan[]} */ plans: [],
-  /** A job is being prepared or runs. @type {AbortController|undefined} */ running: undefined,
-  /** The input does not suit the checkpoint. */ misfit: false,
-  /** What came of the last job. @type {(() => string)|undefined} */ told: undefined,
+  /** Set while a job is prepared or runs. @type {AbortController|undefined} */ running: undefined,
+  /** The input does not match the checkpoint. */ misfit: false,
+  /** Describes the last job's outcome. @type {(() => string)|undefined} */ told: undefined,
 };
 
-/** Tiles that suit the input, unless others are chosen. */
+/** The recommended tile and overlap for the input. */
 export function recommended() {
   return bench.input && !bench.input.demo ? { tile: '512', overlap: '64' } : { tile: '128', overlap: '32' };
 }
@@ -40,13 +40,13 @@ export function recommended() {
 export const options = () => settings.options(recommended(), shown.model);
 export const task = () => /** @type {Task} */ (settings.chosen('task'));
 
-/** How many seconds the job will take, as far as one knows. */
+/** The expected seconds of the job, if known. */
 export function estimate() {
   const { device, model, plans } = shown;
   return device && model && speed.seconds(device, model, plans);
 }
 
-/** The input's name without its ending. */
+/** The input's name without extension. */
 export function stem() {
   return (bench.input?.name ?? '').replace(/ … .*/, '').replace(/^.*\//, '').replace(/\.[^.]*$/, '') || 'tessera';
 }

@@ -1,34 +1,34 @@
-// The service worker: keeps the files of this build in the browser, so that the
-// page opens and runs its demo without a network. What is kept lies by the hash
-// of its bytes, so that a newer build fetches only what has changed.
+// The service worker: stores the files of this build in the browser, so that the page
+// and its demo run without a network. Files are stored by the hash of their bytes, so
+// that a newer build downloads only what has changed.
 
 /** Hashes of the build's files, as browsers check them, by path; '' is the page. @type {Record<string, string>} */
-const files = {}; // tools/offline.js puts them here
+const files = {}; // filled in by tools/offline.js
 
-/** Files that few visitors need: they are kept once they were fetched. */
+/** Files that few visitors need: they are stored after the first download. */
 const late = new Set(['tessera-all.wasm.gz']);
 
 const worker = /** @type {ServiceWorkerGlobalScope} */ (/** @type {unknown} */ (self));
 const { scope } = worker.registration;
 const store = `tessera ${scope}`;
 
-/** Where a file is kept. @param {string} path */
+/** The cache key of a file. @param {string} path */
 const key = (path) => `${scope}${path}?${encodeURIComponent(files[path])}`;
 
-/** Whether the line is one that nothing is fetched over unasked. */
+/** Whether the connection is too expensive for downloads without asking. */
 function dear() {
   const { saveData, type } = /** @type {{connection?: {saveData?: boolean, type?: string}}} */ (/** @type {unknown} */ (navigator)).connection ?? {};
   return saveData || type === 'cellular';
 }
 
-/** Keeps what isn't kept yet. */
+/** Stores the files that are missing. */
 async function keep() {
   if (dear()) throw new Error('the page is not kept over this line');
   const cache = await caches.open(store);
   for (const path in files) if (!late.has(path)) await keepFile(cache, path);
 }
 
-/** Keeps a file that isn't kept yet. The browser refuses bytes of another hash. @param {Cache} cache @param {string} path */
+/** Stores a missing file. The browser rejects bytes with another hash. @param {Cache} cache @param {string} path */
 async function keepFile(cache, path) {
   if (await cache.match(key(path))) return;
   const response = await fetch(scope + path, { cache: 'no-cache', integrity: files[path] });
@@ -36,7 +36,7 @@ async function keepFile(cache, path) {
   await cache.put(key(path), response);
 }
 
-/** Removes what only older builds had. */
+/** Removes files of older builds. */
 async function tidy() {
   const cache = await caches.open(store);
   const mine = new Set(Object.keys(files).map(key));
@@ -44,7 +44,7 @@ async function tidy() {
 }
 
 /**
- * A range is answered with the whole file, as hosts may do it: the page takes that.
+ * Answers a range with the whole file, as hosts may; the page handles that.
  * @param {Request} request
  * @param {string} path
  */

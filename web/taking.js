@@ -1,5 +1,5 @@
-// Files that are dropped or picked become what is on the bench: a checkpoint, an
-// input, and more of them among the recent ones, whatever the order.
+// Dropped or picked files become the bench's checkpoint and input, and further inputs
+// become recent ones, whatever the order.
 
 import { openCheckpoint, openLatent } from './addresses.js';
 import { openClip } from './clips.js';
@@ -13,7 +13,7 @@ import { missing } from './truncated.js';
 /** @import {Options} from './protocol.js' */
 /** @import {Checkpoint, Input, Workbench} from './workbench.js' */
 
-/** Files by what they are; pictures belong to one clip, each video is one. */
+/** Files by kind; all pictures belong to one clip, each video is a clip. */
 class Sorted {
   /** @type {File[]} */ checkpoints = [];
   /** @type {File[]} */ latents = [];
@@ -23,7 +23,7 @@ class Sorted {
 
 /**
  * @param {File[]} files
- * @param {(from: From) => Promise<boolean>} isLatent asked of what its name doesn't tell
+ * @param {(from: From) => Promise<boolean>} isLatent called if the name doesn't tell
  */
 async function sort(files, isLatent) {
   const sorted = new Sorted();
@@ -44,7 +44,7 @@ async function sort(files, isLatent) {
 
 /** @typedef {{bench: Workbench, options: () => Options, put: (input: Input) => void, listKept: () => Promise<void>, again: (act: () => Promise<void>) => void}} Place */
 
-/** Whether a latent may fit another checkpoint or another size. @param {unknown} error */
+/** Whether a latent may be valid with another checkpoint or size. @param {unknown} error */
 function mayFit(error) {
   return error instanceof EngineError && ['wrong_model', 'packed_size'].includes(error.code);
 }
@@ -52,21 +52,21 @@ function mayFit(error) {
 export class Taker {
   #place;
 
-  /** @param {Place} place options: those that are chosen; put: takes an input to the bench and the recent inputs; again: does something to the bench */
+  /** @param {Place} place options: the chosen ones; put: adds an input to the bench and the recent inputs; again: changes the bench */
   constructor(place) {
     this.#place = place;
   }
 
   /**
-   * Takes files: the checkpoint first, since it tells what a latent is; of several inputs the first is taken and the
-   * others are beside it.
+   * Takes files: the checkpoint first, because it determines a latent's format. The first input is put on the bench,
+   * the others become recent inputs.
    * @param {File[]} files
    */
   async files(files) {
     const { checkpoints, latents, clips, unknown } = await sort(files, (file) => this.#isLatent(file));
     if (checkpoints.length) await this.checkpoint({ name: checkpoints[0].name, from: checkpoints[0] });
     const inputs = [...await this.#latents(latents), ...await this.#clips(clips)];
-    for (const input of inputs.reverse()) this.#place.put(input); // the first last, so that it stays
+    for (const input of inputs.reverse()) this.#place.put(input); // the first one last, so that it stays current
     if (unknown.length) showProblem('unknown_file', { values: { name: unknown.map((f) => f.name).slice(0, 3).join(', ') + (unknown.length > 3 ? ' …' : '') } });
     else if (checkpoints.length > 1) showProblem('checkpoints', { values: { name: checkpoints[0].name, n: checkpoints.length } });
     else if (inputs.length > 1) showProblem('several', { values: { name: inputs[inputs.length - 1].name, n: inputs.length } });
@@ -81,14 +81,15 @@ export class Taker {
     return inputs;
   }
 
-  /** Whether the engine finds a latent in a file. @param {From} from */
+  /** Whether the engine recognises a file as a latent. @param {From} from */
   async #isLatent(from) {
     const engine = await this.#place.bench.engine();
     return engine.inspect(from).then(() => true, mayFit);
   }
 
   /**
-   * Whether a latent can be taken. One that doesn't suit the checkpoint can: another may come. So can one without its size.
+   * Whether a latent can be used. It can be if it doesn't match the checkpoint, which may change, or if its size is
+   * missing.
    * @param {string} name
    * @param {From} latent
    */
@@ -99,7 +100,7 @@ export class Taker {
       await (await bench.engine()).inspect(latent, options());
       return true;
     } catch (error) {
-      if (mayFit(error)) return true; // and its plan tells why
+      if (mayFit(error)) return true; // its plan shows why
       if (!(error instanceof EngineError) || !['bad_input', 'program_only'].includes(error.code)) throw error;
       showProblem(error.code, { detail: words(error), values: { name } });
       return false;
@@ -133,7 +134,7 @@ export class Taker {
     try {
       await bench.model();
     } catch (error) {
-      bench.use(before); // a broken one doesn't take the place of what is there
+      bench.use(before); // a broken checkpoint does not replace the current one
       if (!(error instanceof EngineError && error.code === 'flat')) throw error;
       const act = () => again(() => this.checkpoint({ ...checkpoint, force: true }));
       return showProblem('flat', { values: { name: checkpoint.name }, detail: words(error), action: { key: 'action.force', act } });
@@ -141,18 +142,18 @@ export class Taker {
     await listKept();
   }
 
-  /** Takes a checkpoint by its address. @param {string} text */
+  /** Opens a checkpoint at an address. @param {string} text */
   async checkpointAt(text) {
     await this.checkpoint(await openCheckpoint(text, this.#place.bench.loading));
   }
 
-  /** Takes a latent by its address. @param {string} text */
+  /** Opens a latent at an address. @param {string} text */
   async latentAt(text) {
     const input = await openLatent(text, this.#place.bench.loading);
     if (await this.#check(input.name, input.latent)) this.#place.put(input);
   }
 
-  /** Takes a file of the native engine's folder. @param {string} path */
+  /** Opens a file of the native engine's folder. @param {string} path */
   async path(path) {
     const latent = /\.(latent|np[yz])$/i.test(path) || await this.#isLatent({ path });
     if (!latent) return this.checkpoint({ name: path, from: { path } });

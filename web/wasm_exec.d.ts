@@ -1,4 +1,4 @@
-// What wasm_exec.js, which tools/web.sh takes from the Go toolchain, defines.
+// What wasm_exec.js defines; tools/web.sh copies it from the Go toolchain.
 export {};
 
 declare global {

@@ -1,5 +1,9 @@
-// Package web carries the built page inside the program. The page's sources are
-// beside this file; tools/web.sh builds them, with the engine as wasm, into dist.
+// Package web embeds the built page in the program. tools/web.sh builds the page's
+// sources in this folder, with the engine as wasm, into dist. Serve Page with any file
+// server:
+//
+//	page, err := web.Page()
+//	http.Handle("/", http.FileServerFS(page))
 package web
 
 import (
@@ -17,7 +21,7 @@ var files embed.FS
 // ErrNotBuilt: the program was built without the page.
 var ErrNotBuilt = errors.New("web: the page is not part of this program: released ones have it; in a checkout run tools/web.sh, then build again")
 
-// Page is the page's folder: index.html and all that it needs.
+// Page returns the page's folder, with index.html and all that it needs.
 func Page() (fs.FS, error) {
 	page, err := fs.Sub(files, "dist")
 	if err != nil {

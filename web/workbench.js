@@ -1,5 +1,5 @@
-// What is on the bench: an engine, a checkpoint and an input, each opened when
-// it is first wanted and kept until another takes its place.
+// The bench: an engine, a checkpoint and an input. Each is opened when it is first
+// needed and kept until another replaces it.
 
 import { connect } from './engine.js';
 
@@ -8,23 +8,23 @@ import { connect } from './engine.js';
 /** @import {ClipInfo, Device, Model, Options, Plan, Precision} from './protocol.js' */
 /** @import {Loading} from './source.js' */
 
-/** Force: although the engine says `flat` of it; address: where it was read from; kept: the copy in this browser. @typedef {{name: string, from: From, builtin?: boolean, force?: boolean, address?: string, kept?: boolean}} Checkpoint */
+/** force: open it despite the error `flat`; address: where it was read from; kept: it is the copy in this browser. @typedef {{name: string, from: From, builtin?: boolean, force?: boolean, address?: string, kept?: boolean}} Checkpoint */
 
 /**
- * A latent to decode or a clip to encode, or both: a latent and the clip that it was made of.
+ * A latent to decode or a clip to encode, or both: a latent and the clip that it was made from.
  * @typedef {object} Input
  * @property {string} name
  * @property {From} [latent]
  * @property {OpenClip} [clip]
  * @property {boolean} [demo]
- * @property {string} [address] of a latent that was read from one
- * @property {import('./gallery.js').Look} [look] of a latent: its channels
+ * @property {string} [address] of a latent that was read from an address
+ * @property {import('./gallery.js').Look} [look] the channels of a latent
  */
 
 /**
  * Frames, height and width of a latent are in cells.
- * @typedef {{frames: number, height: number, width: number, clip: ClipInfo, independent?: boolean}} Size independent: of a
- *   latent whose frames are pictures by themselves
+ * @typedef {{frames: number, height: number, width: number, clip: ClipInfo, independent?: boolean}} Size independent: the
+ *   latent's frames are separate pictures
  */
 
 /** @typedef {'decode'|'encode'|'roundtrip'} Task */
@@ -34,16 +34,16 @@ export class Workbench {
   /** @type {string|null} */ token = null;
   /** @type {Precision} */ precision = 'auto';
   /** @type {(p: Loading) => void} */ loading = () => {};
-  /** The engine of all models is loaded for a checkpoint. @type {() => void} */ larger = () => {};
-  /** Tiny autoencoder that shows a decode before its tiles. @type {File|undefined} */ sketch;
+  /** Called when the engine of all models is loaded for a checkpoint. @type {() => void} */ larger = () => {};
+  /** Tiny autoencoder that previews a decode. @type {File|undefined} */ sketch;
 
   /** @type {Checkpoint} */ #checkpoint;
   /** @type {Input|undefined} */ #input;
   /** @type {Promise<Engine>|undefined} */ #engine;
   /** @type {Promise<Model>|undefined} */ #model;
   /** @type {Precision|undefined} */ #opened; // precision of #model
-  /** @type {Model|undefined} */ #found; // what #model came to
-  /** @type {Map<string, Promise<Size>>} */ #sizes = new Map(); // of the latent or the clip, by what was asked
+  /** @type {Model|undefined} */ #found; // the result of #model
+  /** @type {Map<string, Promise<Size>>} */ #sizes = new Map(); // of the latent or the clip, by options
 
   /** @param {Checkpoint} checkpoint */
   constructor(checkpoint) {
@@ -95,7 +95,7 @@ export class Workbench {
     return (await this.engine()).device();
   }
 
-  /** The checkpoint, opened. @returns {Promise<Model>} */
+  /** Opens the checkpoint. @returns {Promise<Model>} */
   model() {
     if (!this.#model || this.#opened !== this.precision) {
       this.#opened = this.precision;
@@ -117,9 +117,9 @@ export class Workbench {
   }
 
   /**
-   * What a task's input is.
+   * The size of a task's input.
    * @param {Task} task
-   * @param {Options} options of which independent, packed, layout and as count
+   * @param {Options} options uses independent, packed, layout and as
    * @returns {Promise<Size>}
    */
   size(task, { independent, packed, layout, as }) {
@@ -145,14 +145,14 @@ export class Workbench {
       const { frames, height, width, fps } = input.clip;
       return { frames, height, width, clip: { frames, height, width, fps } };
     }
-    await this.model(); // its channels tell a latent's layout
+    await this.model(); // its channels determine a latent's layout
     const { shape, clip, independent } = await (await this.engine()).inspect(/** @type {From} */ (input.latent), options);
     return { frames: shape[1], height: shape[2], width: shape[3], clip, independent };
   }
 
   /**
-   * What can be done with the input. The demo's latent is SeedVR2's. Where the model lacks the network for all of it,
-   * the engine says so.
+   * The tasks that the input allows. The demo's latent belongs to SeedVR2. If the model lacks a network for a task,
+   * the engine reports it.
    * @returns {Task[]}
    */
   tasks() {
@@ -182,7 +182,7 @@ export class Workbench {
   }
 
   /**
-   * Begins a job.
+   * Starts a job.
    * @param {Task} task
    * @param {Options & {signal?: AbortSignal}} options
    */

@@ -1,19 +1,19 @@
-// The worker that runs the engine: loads the .wasm.gz that the worker is named for,
-// tessera or tessera-all, and carries messages between it and engine.js. See
-// protocol.js for what they are.
+// The worker that runs the engine: it loads tessera.wasm.gz or tessera-all.wasm.gz, by
+// its own name, and passes messages between the engine and engine.js. protocol.js
+// describes them.
 
 import './wasm_exec.js';
 import { openSpool } from './spool.js';
 
 /** @import {Header} from './protocol.js' */
 
-/** Messages that came before the engine was ready. @type {[string, Uint8Array|undefined][]|undefined} */
+/** Messages that arrived before the engine was ready. @type {[string, Uint8Array|undefined][]|undefined} */
 let early = [];
-let last = ''; // line that Go has printed
+let last = ''; // last line printed by Go
 /** @type {WebAssembly.Memory|undefined} */
 let memory;
 
-/** What cmd/wasm calls, and `receive`, which it sets. */
+/** The functions that cmd/wasm calls, and `receive`, which it sets. */
 const bridge = {
   /** @type {((text: string, payload?: Uint8Array) => void)|undefined} */
   receive: undefined,
@@ -38,7 +38,7 @@ const bridge = {
 
   spool: openSpool,
 
-  /** Bytes that the engine has; wasm never gives any back. */
+  /** Bytes of the engine's memory; wasm never returns any. */
   memory: () => memory?.buffer.byteLength ?? 0,
 };
 
@@ -58,11 +58,11 @@ self.onmessage = ({ data }) => {
 };
 
 /**
- * The engine as any host serves it. It is unpacked here, since many hosts compress nothing, or only some types of
- * files; a host that has a way of its own with .gz gives it unpacked.
+ * Fetches the engine from any host. The worker unpacks it, because many hosts compress no files, or only some types;
+ * other hosts unpack .gz files themselves.
  */
 async function fetchEngine() {
-  // each is literal, as bundlers want it
+  // Bundlers require literals.
   const url = self.name === 'tessera-all' ? new URL('./tessera-all.wasm.gz', import.meta.url) : new URL('./tessera.wasm.gz', import.meta.url);
   const response = await fetch(url);
   if (!response.ok || !response.body) throw new Error(`${url}: ${response.status} ${response.statusText}`);
@@ -80,7 +80,7 @@ async function fetchEngine() {
   return new Response(packed ? bytes.pipeThrough(new DecompressionStream('gzip')) : bytes, { headers: { 'Content-Type': 'application/wasm' } });
 }
 
-/** Runs the engine until it ends, which it only does when something is wrong. */
+/** Runs the engine until it ends, which happens only after an error. */
 async function run() {
   const go = new Go();
   const wasm = await fetchEngine();

@@ -1,12 +1,12 @@
-// Looking closely: the picture larger, one to one, or over the whole screen. What
-// is drawn stays as it is; the canvases are moved and scaled within the stage.
+// Zooming: the picture enlarged, one to one, or full screen. The drawing is unchanged;
+// the canvases are moved and scaled within the stage.
 
 import { at, input } from './dom.js';
 import { number } from './i18n.js';
 
-const step = 1.25; // of a key or a button
-const largest = 32; // pixels of the screen for one of the picture
-const grip = 24; // pixels around the boundary that move it rather than the picture
+const step = 1.25; // per key or button
+const largest = 32; // screen pixels per picture pixel
+const grip = 24; // pixels around the boundary in which a drag moves the boundary instead of the picture
 const nudge = 60; // pixels that a key moves the picture
 
 const picture = /** @type {HTMLCanvasElement} */ (at('picture'));
@@ -14,17 +14,17 @@ const stage = at('stage');
 const frame = at('frame');
 const boundary = input('split-at');
 
-/** Pixels of the screen for one of the picture; undefined: as large as there is room. @type {number|undefined} */
+/** Screen pixels per picture pixel; undefined: as large as fits. @type {number|undefined} */
 let scale;
-/** What part of the picture is in the middle of the stage. */
+/** The point of the picture in the middle of the stage. */
 const middle = { x: 0.5, y: 0.5 };
 /** @type {Map<number, {x: number, y: number}>} */ const fingers = new Map();
-let bounding = false; // a drag moves the boundary of original and result
+let bounding = false; // a drag moves the boundary between original and result
 
-/** Pixels of the screen for one of the picture where all of it is seen. */
+/** Screen pixels per picture pixel at which the whole picture fits. */
 const fitting = () => (frame.clientWidth * devicePixelRatio) / picture.width;
 
-/** Listens to what zooms. */
+/** Registers the zoom controls. */
 export function listenZoom() {
   at('zoom-in').onclick = () => zoom(step);
   at('zoom-out').onclick = () => zoom(1 / step);
@@ -48,13 +48,13 @@ export function listenZoom() {
   new MutationObserver(place).observe(picture, { attributeFilter: ['width', 'height'] });
 }
 
-/** The whole screen, and back. */
+/** Enters or leaves full screen. */
 function full() {
   void (document.fullscreenElement ? document.exitFullscreen() : at('work').requestFullscreen()).catch(() => {}); // not allowed here
 }
 
 /**
- * Takes a scale; what is at a point of the window stays there.
+ * Sets the scale and keeps a point of the window in place.
  * @param {number|undefined} wanted
  * @param {{clientX: number, clientY: number}} [point]
  */
@@ -77,7 +77,7 @@ function zoom(by, point) {
   set((scale ?? fitting()) * by, point);
 }
 
-/** Moves the picture by pixels of the window. @param {number} x @param {number} y */
+/** Moves the picture by window pixels. @param {number} x @param {number} y */
 function pan(x, y) {
   const { width, height } = size();
   middle.x -= x / width;
@@ -85,13 +85,13 @@ function pan(x, y) {
   place();
 }
 
-/** The picture's size in pixels of the window. */
+/** The picture's size in window pixels. */
 function size() {
   const one = (scale ?? fitting()) / devicePixelRatio;
   return { width: picture.width * one, height: picture.height * one };
 }
 
-/** What part of the picture is at a point of the window. @param {{clientX: number, clientY: number}} point */
+/** The position in the picture at a point of the window. @param {{clientX: number, clientY: number}} point */
 function under({ clientX, clientY }) {
   const { left, top } = stage.getBoundingClientRect();
   const { width, height } = size();
@@ -101,7 +101,7 @@ function under({ clientX, clientY }) {
   };
 }
 
-/** Puts the picture where it belongs: no further than its edges, and on whole pixels of the screen. */
+/** Positions the picture: no further than its edges, and on whole screen pixels. */
 function place() {
   const { width, height } = size();
   middle.x = held(middle.x, stage.clientWidth / width);
@@ -120,7 +120,7 @@ function place() {
   at('zoom-fit').setAttribute('aria-pressed', String(!scale));
 }
 
-/** @param {number} at @param {number} seen share of the picture that there is room for */
+/** @param {number} at @param {number} seen visible share of the picture */
 function held(at, seen) {
   return seen >= 1 ? 0.5 : Math.max(seen / 2, Math.min(1 - seen / 2, at));
 }
@@ -141,16 +141,16 @@ function onKey(e) {
   })[e.key];
   if (!act) return;
   e.preventDefault();
-  e.stopPropagation(); // the arrows alone step
+  e.stopPropagation(); // so that arrows don't step frames
   act();
 }
 
-/** The page scrolls on, unless the picture is looked at closely. @param {WheelEvent} e */
+/** Scrolls the page, unless the picture is zoomed in. @param {WheelEvent} e */
 function onWheel(e) {
   if (!scale && !e.ctrlKey && !e.metaKey && !document.fullscreenElement) return;
   e.preventDefault();
   const lines = e.deltaMode === WheelEvent.DOM_DELTA_LINE ? 16 : 1;
-  zoom(Math.exp(-lines * e.deltaY * (e.ctrlKey && Math.abs(e.deltaY) < 40 ? 0.01 : 0.0015)), e); // pinching on a pad comes in small steps
+  zoom(Math.exp(-lines * e.deltaY * (e.ctrlKey && Math.abs(e.deltaY) < 40 ? 0.01 : 0.0015)), e); // a touchpad's pinch comes in small steps
   if (scale && scale <= fitting()) set(undefined);
 }
 

@@ -7,32 +7,31 @@ import (
 	"tessera/gpu"
 )
 
-// What the table's rows ask of an adapter: what it must have to run a kernel (needs), and
-// where a kernel is quicker than those in front of it (better). Each says what it relies
-// on, and where that was measured. Nothing else looks at names of adapters and drivers.
-// What sizes of subgroup matrices ask for stands with them (cards_matrix.go).
+// What the rows of the kernel table require of an adapter (needs), and where a kernel
+// is faster than those before it (better). Each function says what it relies on and
+// where that was measured. Only this file looks at names of adapters and drivers; the
+// requirements of subgroup matrices are in cards_matrix.go.
 
-// subgroupsOf8 says whether an adapter's subgroups are of eight, as those of a processor
-// that computes with vectors of 256 bits. There loads of vec4s from where each
-// invocation says are slow, and what is broadcast costs nothing
-// (docs/benchmarks/2026-11-22-broadcast.md).
+// subgroupsOf8 reports whether subgroups have eight invocations, as on a processor with
+// vectors of 256 bits. There, loading vec4s from an address per invocation is slow, and
+// broadcasts are free (docs/performance.md#processors).
 func subgroupsOf8(info gpu.Info) bool { return subgroups(info, 8) }
 
-// subgroupsOf4 says whether they are of four, as SwiftShader's, natively and in Chromium
-// (docs/benchmarks/2026-11-23-swiftshader.md).
+// subgroupsOf4 reports whether subgroups have four invocations, as with SwiftShader,
+// natively and in Chromium (docs/performance.md#browser).
 func subgroupsOf4(info gpu.Info) bool { return subgroups(info, 4) }
 
 func subgroups(info gpu.Info, of int) bool {
 	return info.Subgroups && info.SubgroupMin == of && info.SubgroupMax == of
 }
 
-// isLlvmpipe says whether an adapter is Mesa's driver for processors, where sums are
-// memory anyway (docs/benchmarks/2026-11-22-tall.md).
+// isLlvmpipe reports whether an adapter is Mesa's driver for processors. Its compiler
+// keeps sums in memory in any case (docs/performance.md#processors).
 func isLlvmpipe(info gpu.Info) bool { return strings.HasPrefix(info.Name, "llvmpipe") }
 
-// mesaBefore26 says whether an adapter is Mesa's driver for processors before 26, which
-// loads one invocation after the other from where it can't see to be the same for all
-// (docs/benchmarks/2026-11-22-broadcast.md).
+// mesaBefore26 reports whether an adapter is Mesa's driver for processors before
+// version 26. It loads for one invocation after the other unless it detects that the
+// address is subgroup-uniform (docs/performance.md#processors).
 func mesaBefore26(info gpu.Info) bool {
 	_, mesa, _ := strings.Cut(info.Driver, "Mesa ")
 	major, _, _ := strings.Cut(mesa, ".")
@@ -40,26 +39,30 @@ func mesaBefore26(info gpu.Info) bool {
 	return subgroupsOf8(info) && (err != nil || version < 26)
 }
 
-// mesaFrom26 says whether an adapter is Mesa's driver for processors from 26 on, which sees
-// loads of weights to be the same for all (docs/benchmarks/2026-11-24-enlarging.md).
+// mesaFrom26 reports whether an adapter is Mesa's driver for processors from version 26
+// on. It detects that loads of weights are subgroup-uniform
+// (docs/performance.md#processors).
 func mesaFrom26(info gpu.Info) bool { return isLlvmpipe(info) && !mesaBefore26(info) }
 
-// mesaFrom26Of8 says whether an adapter is Mesa's driver for processors from 26 on, with
-// subgroups of eight, which shuffle for nothing (docs/benchmarks/2026-11-25-fours.md).
+// mesaFrom26Of8 reports whether an adapter is Mesa's driver for processors from version
+// 26 on, with subgroups of eight. Its shuffles are free
+// (docs/performance.md#processors).
 func mesaFrom26Of8(info gpu.Info) bool { return subgroupsOf8(info) && mesaFrom26(info) }
 
-// onProcessor says whether an adapter is the processor, whose drivers leave an invocation at
-// each barrier (docs/benchmarks/2026-11-23-without-barriers.md).
+// onProcessor reports whether an adapter is a processor. At each barrier, such drivers
+// suspend an invocation and continue with the next
+// (docs/performance.md#browser).
 func onProcessor(info gpu.Info) bool { return info.Type == "cpu" }
 
-// isNVIDIA says whether an adapter is NVIDIA's, where addresses and bounds cost
-// instructions of their own (docs/benchmarks/isa.md).
+// isNVIDIA reports whether an adapter is NVIDIA's, where addresses and bounds checks
+// cost extra instructions (docs/benchmarks/isa.md).
 func isNVIDIA(info gpu.Info) bool { return info.Vendor == "nvidia" }
 
-// isAMD says whether an adapter is AMD's, whose compiler keeps two products' sums in
-// registers, but not four (docs/benchmarks/2026-11-22-temporal-winograd.md).
+// isAMD reports whether an adapter is AMD's. The compiler keeps the sums of two
+// products in registers, but not of four
+// (docs/performance.md#cards).
 func isAMD(info gpu.Info) bool { return info.Vendor == "amd" }
 
-// computesF16 says whether an adapter has arithmetic of halves. Drivers for processors, which list
-// it, compute it in f32, and compile for seconds.
+// computesF16 reports whether an adapter computes in f16. Drivers for processors offer
+// f16, but compute it in f32, and compile for seconds.
 func computesF16(info gpu.Info) bool { return info.F16 && !onProcessor(info) }

@@ -17,7 +17,7 @@ import (
 )
 
 // TestAllTexts writes every text that a program can have, without comments, into the
-// folder of TESSERA_TEXTS, for two versions to be compared with diff -r.
+// folder TESSERA_TEXTS. Compare two versions with diff -r.
 func TestAllTexts(t *testing.T) {
 	folder := os.Getenv("TESSERA_TEXTS")
 	if folder == "" {
@@ -43,11 +43,11 @@ func TestAllTexts(t *testing.T) {
 	}
 }
 
-// matrices are the sizes of cards' and lavapipe's subgroup matrices, m x n x k, and of the
+// matrices are the sizes of subgroup matrices on cards and lavapipe: m x n x k, and the
 // largest subgroup.
 var matrices = [][4]int{{16, 8, 16, 32}, {16, 16, 16, 32}, {16, 16, 16, 64}, {8, 8, 8, 32}, {8, 8, 8, 8}}
 
-// able is an adapter with matrices of a size.
+// able returns an adapter with matrices of a size.
 func able(m, n, k, subgroup int) gpu.Info {
 	return gpu.Info{
 		Name: "able", F16: true, Subgroups: true, SubgroupMin: min(32, subgroup), SubgroupMax: subgroup,
@@ -56,7 +56,8 @@ func able(m, n, k, subgroup int) gpu.Info {
 	}
 }
 
-// forms are a shader for each number of blocks and pixels, and each size of matrices.
+// forms returns a shader for each number of blocks and pixels, and each size of
+// matrices.
 func forms(h *shader) map[string]*shader {
 	all := map[string]*shader{}
 	if h.fit != nil {
@@ -84,7 +85,7 @@ func forms(h *shader) map[string]*shader {
 	return all
 }
 
-// Every kernel that takes ReLU stores its results by store4, which is another then.
+// A shader with ReLU has another store4, and stores every result with it.
 func TestReLUTexts(t *testing.T) {
 	for _, table := range tables {
 		for _, k := range table.kernels {

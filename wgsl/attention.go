@@ -6,24 +6,26 @@ import (
 	"tessera/gpu"
 )
 
-// Attention describes softmax(q k^T / sqrt(C)) v over the pixels of a frame, with
-// one head, or over those of all frames up to the query's. It goes through blocks of queries and, for each, blocks of keys:
-// scores of the block, their powers with a running maximum, values weighted by
-// them. No barriers, and scratch that does not grow with the frame.
+// Attention describes softmax(q k^T / sqrt(C)) v with one head, over the pixels of a
+// frame or over those of all frames up to the query's.
+//
+// It goes through blocks of queries and, for each, blocks of keys: the scores of the
+// block, their exponentials with a running maximum, and the values weighted by these.
+// It needs no barriers, and its scratch does not grow with the frame.
 type Attention struct {
-	Queries, Keys int   // in a block, multiples of 8; 0 is 4096 and 1024
-	Most          int64 // bytes that may be bound at once, which blocks are made smaller for; 0: any
+	Queries, Keys int   // per block, multiples of 8; 0 means 4096 and 1024
+	Most          int64 // bytes that may be bound at once, for which blocks are made smaller; 0: unlimited
 
-	QKV  Tensor // 3*Pad4(C) channels: query, key and value of a pixel one after the other, each padded
+	QKV  Tensor // 3*Pad4(C) channels: a pixel's query, key and value in sequence, each padded
 	O    Tensor // output, C channels
 	T, N int    // frames T to T+N-1 of both
-	Past bool   // keys are those of frames From on, too, which lie one right behind the other
+	Past bool   // the keys include those of frames From on, which must be contiguous
 	From int    //
 
 	Scores, State, Acc gpu.View // scratch, at least the bytes of Scratch
 }
 
-// attentionParams is that of all three phases.
+// attentionParams are the Params of all three phases.
 type attentionParams struct {
 	First            gpu.First
 	N, C4            uint32
@@ -33,14 +35,14 @@ type attentionParams struct {
 	Scale            float32
 }
 
-// keyBlock divides every block of keys, whatever the kernel: what is beyond the
-// last key weighs nothing.
+// keyBlock divides every block of keys, for every kernel. Positions beyond the last key
+// have weight zero.
 const keyBlock = 8
 
 // padKeys rounds a number of keys up.
 func padKeys(n int) int { return (n + keyBlock - 1) / keyBlock * keyBlock }
 
-// blocks are the sizes for n tokens.
+// blocks returns the block sizes for n tokens.
 func (a Attention) blocks(n int) (queries, keys int) {
 	queries, keys = a.Queries, a.Keys
 	if queries == 0 {
@@ -56,8 +58,8 @@ func (a Attention) blocks(n int) (queries, keys int) {
 	return min(queries, fit, least(int(a.Most)/(4*keys))), keys
 }
 
-// Scratch is the bytes of the three buffers that an output like O needs, for
-// any number of frames: scores, state of the softmax, unfinished output.
+// Scratch returns the bytes of the three buffers for an output like O, for any number
+// of frames: scores, state of the softmax, unfinished output.
 func (a Attention) Scratch() (scores, state, acc int64) {
 	queries, keys := a.blocks(a.O.H * a.O.W)
 	return 4 * int64(queries) * int64(keys), 16 * int64(queries), 16 * int64(queries) * int64(a.O.C4())
@@ -76,7 +78,7 @@ func (s *Set) Attention(b *gpu.Batch, label string, a Attention) {
 	queries, keys := a.blocks(o.H * o.W)
 	pixels := o.H * o.W
 	for f := a.T; f < a.T+a.N; f++ {
-		first, tokens := f, pixels // whose keys are looked at
+		first, tokens := f, pixels // the frames whose keys are read
 		if a.Past {
 			first, tokens = a.From, (f+1-a.From)*pixels
 		}
@@ -99,7 +101,7 @@ func (s *Set) Attention(b *gpu.Batch, label string, a Attention) {
 // attentionBlock records the three phases for one block of queries and keys.
 func (s *Set) attentionBlock(b *gpu.Batch, label string, p attentionParams, o Tensor, query, key, scores, state, acc, out gpu.View) {
 	const R, W = gpu.Read, gpu.ReadWrite
-	queries, keys := int(p.Queries), int(min(p.Keys, p.N-p.Key)) // keys that exist
+	queries, keys := int(p.Queries), int(min(p.Keys, p.N-p.Key)) // without padding
 	pairs := int64(queries) * int64(keys)
 	macs := pairs * int64(o.C)
 	row := int64(4 * o.Elem.Bytes() * o.C4())
@@ -123,15 +125,15 @@ func (s *Set) attentionBlock(b *gpu.Batch, label string, p attentionParams, o Te
 	}, key, scores, state, acc, out)
 }
 
-// pixels views n pixels of frame t from number `from` on, and says where in that, in
-// vec4s, the first of them is.
+// pixels returns a view of n pixels of frame t from number `from` on, and the offset of
+// the first one in it, in vec4s.
 func (x *Tensor) pixels(t, from, n int) (gpu.View, uint32) {
 	at := x.At(t) + int64(from)*x.pixelBytes()
 	return x.bytes(at, at+int64(n)*x.pixelBytes())
 }
 
-// phase is a shader of attention for the set's adapter, and its constants, where
-// so many numbers are added up.
+// phase returns an attention shader for the set's adapter with its constants; terms is
+// the length of its sums.
 func (s *Set) phase(k *kernel, i, terms int) (*shader, constants) {
 	h := k.shaders[i].forAdapter(s.info)
 	c := constants{"ROLLED": flag(s.info.Type == "cpu")}

@@ -36,7 +36,7 @@ func TestAttention(t *testing.T) {
 		{"seedvr2", Attention{Queries: 64, Keys: 64}, 2, 10, 13, 512, 1},
 		{"wan22_decoder", Attention{}, 1, 5, 9, 1024, 1},
 		{"bound_in_blocks", Attention{Most: 8 << 10}, 2, 7, 11, 40, 1},
-		{"peaked", small, 1, 13, 10, 64, 4}, // scores of some 100: one key takes most
+		{"peaked", small, 1, 13, 10, 64, 4}, // scores around 100: one key dominates
 		{"past", Attention{Past: true}, 3, 4, 6, 16, 1},
 		{"past_blocks_across_frames", Attention{Queries: 16, Keys: 16, Past: true}, 4, 3, 5, 40, 1}, // 15 tokens a frame
 		{"past_bound_in_blocks", Attention{Most: 8 << 10, Past: true}, 3, 7, 11, 40, 1},
@@ -51,8 +51,8 @@ func TestAttention(t *testing.T) {
 	}
 }
 
-// Keys that grow along the frame: the running maximum moves in every block, and
-// what was summed before has to shrink each time.
+// Keys grow along the frame, so the running maximum changes in every block, and earlier
+// sums shrink each time.
 func TestAttentionMovingMaximum(t *testing.T) {
 	dev := gputest.Open(t)
 	for _, c := range []struct {
@@ -71,14 +71,14 @@ func TestAttentionMovingMaximum(t *testing.T) {
 	}
 }
 
-// Queries of zero weigh all keys the same; values are whole numbers whose sums
-// over a power of two of tokens f32 holds exactly.
+// Zero queries weigh all keys equally. Values are whole numbers, whose sums over a
+// power of two of tokens are exact in f32.
 func TestAttentionExact(t *testing.T) {
 	dev := gputest.Open(t)
 	const N, C = 256, 24
 	eachKernel(t, "attention", "mean", dev, func(t *testing.T, s *Set) {
 		v := integers(3, N*C, -8, 8)
-		for i := N; i < N*C; i += 1 { // whole sums per channel, so that halves hold the mean
+		for i := N; i < N*C; i += 1 { // whole sums per channel, so that halves represent the mean
 			if i/C >= N/2 {
 				v[i] = v[i-N/2*C]
 			}
@@ -125,7 +125,7 @@ func checkAttention(t *testing.T, dev *gpu.Device, s *Set, a Attention, T, H, W,
 	test.Run(t, dev)
 }
 
-// BenchmarkAttention is SeedVR2's mid block on a 256x256 tile, and one of fewer
+// BenchmarkAttention measures SeedVR2's mid block on a 256x256 tile, and one with fewer
 // channels, in every kernel that the adapter can run.
 func BenchmarkAttention(b *testing.B) {
 	dev := gputest.Open(b)

@@ -2,23 +2,23 @@ package wgsl
 
 import "tessera/gpu"
 
-// AvgDown3D makes one frame of FT and one pixel of FS x FS by means over the
-// channels that then fall on a pixel, channel slowest, time, row and column
-// phase after it: group i of them becomes output channel i. Output pixel (r, s)
-// begins at row Y0 + FS*r and column X0 + FS*s of the input.
+// AvgDown3D turns FT frames into one and FS x FS pixels into one: it takes means over
+// the channels that then belong to a pixel, ordered by channel (slowest), time, row and
+// column phase. Group i of them becomes output channel i. Output pixel (r, s) starts at
+// row Y0 + FS*r and column X0 + FS*s of the input.
 //
-// Frame YT+i of Y takes frames XT+FT*i to XT+FT*i+FT-1 of X, where XT may be
-// negative down to 1-FT: frames before the first are zero, and count in the mean, or
-// the first one again. With as many channels as fall on a pixel it is space to depth.
+// Frame YT+i of Y reads frames XT+FT*i to XT+FT*i+FT-1 of X. XT may be negative down to
+// 1-FT: frames before the first are zero, and count in the mean, or repeat the first
+// one. If Y has as many channels as belong to a pixel, this is space to depth.
 type AvgDown3D struct {
 	FT, FS int
 	Y0, X0 int
 	X, Y   Tensor // input and output
 	XT, YT int    // the first frame of each
 	N      int    // frames of Y
-	Alone  bool   // frame XT is the last of FT, and zeros stand for those before it; N is 1
+	Alone  bool   // frame XT is the last of FT, and those before it are zeros; N is 1
 	Add    bool   // add to Y, which holds the residual
-	Repeat bool   // frames before the first are the first
+	Repeat bool   // frames before the first repeat it, instead of zeros
 }
 
 type avgDown3DParams struct {

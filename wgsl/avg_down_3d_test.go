@@ -9,15 +9,15 @@ import (
 	"tessera/wgsl/ref"
 )
 
-// avgDownCase averages a clip of T frames, HxW pixels: the part of it that
-// begins at (Y0, X0) and makes h x w pixels.
+// avgDownCase averages a part of a clip of T frames of HxW pixels: h x w output pixels,
+// starting at (Y0, X0).
 type avgDownCase struct {
 	name          string
 	T, H, W       int
 	cIn, cOut     int
 	d             AvgDown3D
 	h, w          int
-	exact, silent bool // exact: g is a power of 2; silent: without add
+	exact, silent bool // exact: g is a power of 2; silent: does not add
 }
 
 func TestAvgDown3D(t *testing.T) {
@@ -59,7 +59,7 @@ func (c avgDownCase) check(t *testing.T, dev *gpu.Device, s *Set) {
 	part := crop(wide(data), c.T, c.H, c.W, c.cIn, c.d.Y0, c.d.X0, c.d.FS*c.h, c.d.FS*c.w)
 	want := ref.AvgDown3D(part, c.T, c.d.FS*c.h, c.d.FS*c.w, c.cIn, c.cOut, c.d.FT, c.d.FS, c.d.Repeat)
 	n := (c.T + c.d.FT - 1) / c.d.FT
-	if c.d.Alone { // each frame is a clip
+	if c.d.Alone { // each frame is a separate clip
 		n, want = c.T, nil
 		for t := range c.T {
 			frame := part[len(part)/c.T*t:][:len(part)/c.T]
@@ -71,7 +71,7 @@ func (c avgDownCase) check(t *testing.T, dev *gpu.Device, s *Set) {
 		residual = integers(2, len(want), -50, 50)
 		want = sum(want, residual)
 	}
-	// No guard in front of x: its frame 0 is the clip's.
+	// No guard before x: its frame 0 is the clip's.
 	x := Tensor{Elem: s.Elem, T: c.T, H: c.H, W: c.W, C: c.cIn}
 	ys, y := activation("y", s.Elem, n, c.h, c.w, c.cOut, residual)
 	limit := bound(s.Elem, boundF32)
@@ -103,8 +103,8 @@ func (c avgDownCase) check(t *testing.T, dev *gpu.Device, s *Set) {
 	test.Run(t, dev)
 }
 
-// slow makes the last command look so long that the device runs its workgroups
-// a few at a time: every one must know its place.
+// slow makes the last command look so long that the device runs a few of its workgroups
+// at a time. Every workgroup must know its place.
 func slow(b *gpu.Batch) { b.Commands[len(b.Commands)-1].Cost.FLOPs = 1e12 }
 
 // sum is a + b.
@@ -127,8 +127,8 @@ func crop(x []float64, T, H, W, C, y0, x0, h, w int) []float64 {
 	return out
 }
 
-// Output frame i of a slice takes its frames from where xT says, and goes where
-// yT says; the frames around them are NaN and stay.
+// Output frame i of a slice reads frames from xT on and is written from yT on. The
+// frames around them are NaN and stay.
 func TestAvgDown3DFrames(t *testing.T) {
 	dev := gputest.Open(t)
 	eachKernel(t, "avg_down_3d", "frames_1_to_4", dev, func(t *testing.T, s *Set) {
@@ -150,9 +150,9 @@ func TestAvgDown3DFrames(t *testing.T) {
 	})
 }
 
-// What the stages of Wan 2.2's encoder come to, written out: a 2x2 mean for
-// each channel; two frames side by side in even and odd channels, where a frame
-// 0 that stands alone leaves the even ones zero; the same again.
+// The stages of Wan 2.2's encoder, written out: a 2x2 mean for each channel; two frames
+// interleaved in even and odd channels, where a single frame 0 leaves the even ones
+// zero; and this stage again.
 func TestAvgDown3DStages(t *testing.T) {
 	dev := gputest.Open(t)
 	const T, H, W, C = 5, 6, 4, 20
@@ -167,7 +167,7 @@ func TestAvgDown3DStages(t *testing.T) {
 	stages := []struct {
 		name          string
 		d             AvgDown3D
-		frames, scale int // of the output: frames, and pixels of x to one
+		frames, scale int // of the output: frames, and input pixels per output pixel
 		cOut          int
 		want          func(t, r, s, o int) float64
 	}{
@@ -207,7 +207,7 @@ func TestAvgDown3DStages(t *testing.T) {
 	}
 }
 
-// BenchmarkAvgDown3D is stage 1 of Wan 2.2's encoder for two frames of 128x128.
+// BenchmarkAvgDown3D measures stage 1 of Wan 2.2's encoder for two frames of 128x128.
 func BenchmarkAvgDown3D(b *testing.B) {
 	dev := gputest.Open(b)
 	s := plain(b, F32)

@@ -21,8 +21,8 @@ func BenchmarkConv3D(b *testing.B) {
 	}, 27)
 }
 
-// BenchmarkStrided times a 3x3x3 convolution of stride 2, of pixels of which a quarter
-// come out, in the same way.
+// BenchmarkStrided times a 3x3x3 convolution of stride 2 in the same way; its output
+// has a quarter of the pixels.
 func BenchmarkStrided(b *testing.B) {
 	benchmark(b, "conv3d_strided", []int{128, 256, 512}, func(s *Set, batch *gpu.Batch, x, y Tensor, w Weights) Weights {
 		w.Packing = s.ConvPacking(Shape{O: y.C, I: x.C, KT: 3, KS: 3}, 2)
@@ -70,8 +70,8 @@ func benchmark(b *testing.B, operation string, widths []int, record func(s *Set,
 	}
 }
 
-// repeat runs a batch b.N times, after runs that compile, and reads the second
-// buffer each time.
+// repeat runs a batch b.N times, after runs that compile, and reads the second buffer
+// each time.
 func repeat(b *testing.B, dev *gpu.Device, batch *gpu.Batch, bufs ...*gpu.Buffer) {
 	ctx := context.Background()
 	require.NoError(b, dev.Alloc(bufs...))
@@ -90,8 +90,8 @@ func repeat(b *testing.B, dev *gpu.Device, batch *gpu.Batch, bufs ...*gpu.Buffer
 	b.ReportMetric(float64(batch.Cost().FLOPs)*float64(b.N)/b.Elapsed().Seconds()/1e9, "GFLOP/s")
 }
 
-// BenchmarkUpsampler is SeedVR2's upsamplers in the steady state, on two frames: the
-// layers one after the other, and folded. GFLOP/s are of what each computes.
+// BenchmarkUpsampler measures SeedVR2's upsamplers in the steady state, on two frames:
+// the separate layers, and folded. GFLOP/s count what each computes.
 func BenchmarkUpsampler(b *testing.B) {
 	dev := gputest.Open(b)
 	b.Log(dev.Info().Name)
@@ -102,7 +102,7 @@ func BenchmarkUpsampler(b *testing.B) {
 	}
 }
 
-// benchWeights are weights of zeros.
+// benchWeights returns weights of zeros.
 func benchWeights(b *testing.B, dev *gpu.Device, p *Packing, s Shape, bias int) Weights {
 	w := Weights{Weight: &gpu.Buffer{Label: "weight", Size: int64(4 * p.Size(s))}, Bias: &gpu.Buffer{Label: "bias", Size: int64(4 * bias)}, Elem: F32, Packing: p}
 	require.NoError(b, dev.Alloc(w.Weight, w.Bias))
@@ -141,9 +141,9 @@ func benchFolded(b *testing.B, dev *gpu.Device, c, h, w, z int) {
 	dev.Free(x.Buffer, y.Buffer)
 }
 
-// BenchmarkConv3DWinograd times four frames of a 3x3x3 convolution in the steady state,
-// each by itself in one dispatch and by Winograd's F(2,3) or F(4,3), its weights included. GFLOP/s
-// are of what the first computes.
+// BenchmarkConv3DWinograd times four frames of a 3x3x3 convolution in the steady state:
+// separate frames in one dispatch, and Winograd's F(2,3) or F(4,3), including its
+// weights. GFLOP/s count the first one's operations.
 func BenchmarkConv3DWinograd(b *testing.B) {
 	dev := gputest.Open(b)
 	b.Log(dev.Info().Name)

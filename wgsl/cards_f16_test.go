@@ -14,9 +14,9 @@ import (
 	"tessera/tests/testenv"
 )
 
-// Kernels of halves as cards run them. Drivers for processors compile one for seconds,
-// so that these are some of the cases; with TABLES=f16, or tiled_f16, the
-// operations' own tests try all.
+// TestHalves runs some cases of the kernels of halves, as cards run them. Drivers for
+// processors take seconds to compile one; with TABLES=f16, or tiled_f16, the
+// operations' own tests run all cases.
 func TestHalves(t *testing.T) {
 	dev := gputest.Open(t)
 	if !dev.Info().F16 {

@@ -14,9 +14,9 @@ import (
 	"tessera/gpu/gputest"
 )
 
-// The matrix kernels are for halves on adapters that have matrices of them with
-// sums in f32. A choice of them is one for every set of such an adapter: those
-// that store f32 go on with the first, and so do weights that they can't take.
+// The matrix kernels are for halves, on adapters with matrices of halves and f32 sums.
+// Every set of such an adapter accepts them as a choice; sets that store f32, and
+// weights that they can't take, keep the default kernel.
 func TestMatricesChosen(t *testing.T) {
 	card := able(16, 16, 16, 32)
 	wide, narrow := Shape{O: 64, I: 32, KT: 3, KS: 3}, Shape{O: 3, I: 128, KT: 3, KS: 3}
@@ -33,7 +33,7 @@ func TestMatricesChosen(t *testing.T) {
 		assert.Same(t, blocks4x8, packing(s, narrow), operation)
 		all := Kernels(operation, F16, card)
 		assert.Equal(t, "matrix", all[len(all)-1])
-		ofAll := slices.DeleteFunc(slices.Clone(all), func(name string) bool { // those that multiply halves are out
+		ofAll := slices.DeleteFunc(slices.Clone(all), func(name string) bool { // without those that multiply halves
 			return name == "matrix" || strings.HasSuffix(name, "f16")
 		})
 
@@ -62,17 +62,18 @@ func TestMatricesChosen(t *testing.T) {
 	}
 }
 
-// Attention's are for the same sets; what it stores powers as is theirs.
+// Attention's matrix kernels are for the same sets; how they store exponentials is up
+// to them.
 func TestAttentionMatricesChosen(t *testing.T) {
 	card := able(16, 8, 16, 32)
 	require.Equal(t, []string{"plain", "matrix"}, Kernels("attention", F16, card))
 	require.Equal(t, []string{"plain"}, Kernels("attention", Packed, card))
-	card.Limits.MaxInvocations = 128 // of 256 that a workgroup has
+	card.Limits.MaxInvocations = 128 // a workgroup has 256
 	require.Equal(t, []string{"plain"}, Kernels("attention", F16, card))
 }
 
-// Each layout's matrices make the block of channels that weights are packed for,
-// in workgroups of whole subgroups.
+// Each layout's matrices cover the block of channels that weights are packed for, in
+// workgroups of whole subgroups.
 func TestLayouts(t *testing.T) {
 	for _, l := range layouts {
 		info := able(l.m, l.n, l.k, l.subgroup)
@@ -95,7 +96,7 @@ func TestLayouts(t *testing.T) {
 }
 
 // On NVIDIA's and AMD's cards the sums of pointwise fill half of an invocation's
-// registers: the more of them, the fewer loads of matrices go with each product.
+// registers: the more sums, the fewer loads of matrices per product.
 func TestPointwiseFillsRegisters(t *testing.T) {
 	for _, l := range layouts {
 		if l.m < 16 {
@@ -106,8 +107,8 @@ func TestPointwiseFillsRegisters(t *testing.T) {
 	}
 }
 
-// On these cards a workgroup makes 256 queries of attention's values, which it turns
-// for them: in subgroups of 64 with half of them a tenth of its loop was moves.
+// On these cards a workgroup computes 256 queries of attention's values, which it
+// transposes. With half as many, in subgroups of 64, a tenth of the loop was moves.
 func TestValuesForManyQueries(t *testing.T) {
 	for _, l := range layouts {
 		if l.m < 16 {
@@ -118,18 +119,18 @@ func TestValuesForManyQueries(t *testing.T) {
 	}
 }
 
-// sharedBytes is what a matrix kernel declares in workgroup memory.
+// sharedBytes returns how many bytes a matrix kernel declares in workgroup memory.
 func sharedBytes(t *testing.T, h *shader) int {
 	up := func(a, b int) int { return (a + b - 1) / b }
 	wide := h.count("COLUMNS") * h.count("N")
-	if h.name() != "conv3d_matrix" && h.name() != "conv_up_matrix" { // BLOCK outputs, in whole subgroups, and sums of their own
+	if h.name() != "conv3d_matrix" && h.name() != "conv_up_matrix" { // BLOCK outputs, in whole subgroups, and separate sums
 		sums := 4 * h.count("M") * h.count("N") * h.count("DOWN") * h.count("ACROSS")
 		deep, outputs := h.count("FETCHES")*h.wg/2, h.block
 		if h.name() != "attention_values_matrix" {
 			outputs = h.count("WEIGHTS") * h.wg / 2
 		}
 		long := h.count("M") * h.count("PITCH") * h.count("AHEAD")
-		if h.name() == "conv3d_strided_matrix" && h.count("PITCH") == 2 { // and room for what is no pixel of x
+		if h.name() == "conv3d_strided_matrix" && h.count("PITCH") == 2 { // plus room for values that are no pixel of x
 			long += long/2 + 1
 		}
 		return 16*(long*up(deep, h.count("M"))+h.count("PITCH")*h.count("AHEAD")*up(outputs, wide)*wide) + sums
@@ -139,8 +140,8 @@ func sharedBytes(t *testing.T, h *shader) int {
 	return 16 * h.count("PITCH") * (pixels + up(h.count("WEIGHTS")*h.wg/2, wide)*wide)
 }
 
-// The layouts of cards whose matrices are larger differ from lavapipe's in how
-// many sums a subgroup has and in what is written out; so does this one.
+// The layouts of cards with larger matrices differ from lavapipe's in the number of
+// sums per subgroup and in unrolling; so does this one.
 func TestMatricesInOtherLayouts(t *testing.T) {
 	dev := gputest.Open(t)
 	info := dev.Info()

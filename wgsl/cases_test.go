@@ -18,10 +18,9 @@ import (
 	"tessera/wgsl/ref"
 )
 
-// Bounds of NMSE by storage: what a single rounding of each output leaves, with
-// room for f32's own sums. Halves may be rounded towards zero by a driver,
-// which costs (2^-10)^2/3 relative to the square of a mantissa in [1, 2): 1.4e-7
-// on average.
+// Bounds of NMSE by storage: the error of rounding each output once, with room for
+// f32's own sums. A driver may round halves towards zero, which costs (2^-10)^2/3
+// relative to the square of a mantissa in [1, 2): 1.4e-7 on average.
 const (
 	boundF32 = 1e-10 // norms, blends: few operations a number
 	boundSum = 1e-9  // long sums
@@ -36,7 +35,7 @@ func bound(e Elem, b float64) float64 {
 	return boundF16
 }
 
-// format is how gputest stores an Elem.
+// format returns gputest's format of an Elem.
 func format(e Elem) gputest.Format {
 	if e == F32 {
 		return gputest.Float32
@@ -44,9 +43,9 @@ func format(e Elem) gputest.Format {
 	return gputest.Float16
 }
 
-// eachKernel runs a subtest for every storage and kernel of an operation; kernels
-// that the device can't run are skipped. The plain kernel's subtest has no kernel in
-// its name. Drivers for processors compile for minutes, so TABLES says which run:
+// eachKernel runs a subtest for every storage and kernel of an operation, and skips
+// kernels that the device can't run. The plain kernel's subtest has no kernel in its
+// name. Drivers for processors compile for minutes, so TABLES selects what runs:
 //
 //	usual    the kernel that the device takes, in every storage
 //	(unset)  also the others in packed halves, and the plain one in f32
@@ -59,18 +58,18 @@ func eachKernel(t *testing.T, operation, name string, dev *gpu.Device, run func(
 	eachKernelIn(t, []Elem{F32, F16, Packed}, operation, name, dev, run)
 }
 
-// eachWeights is eachKernel with weights in f32 and in halves. A browser, whose
-// kernels' other combinations natively are the same text, has each with its own.
+// eachWeights is eachKernel with weights in f32 and in halves. In a browser, each
+// storage has only its own weights: natively, the other combinations run the same text.
 func eachWeights(t *testing.T, operation, name string, dev *gpu.Device, run func(t *testing.T, s *Set, weights Elem)) {
 	whole, halves := []Elem{F32, F16, Packed}, []Elem{F32, F16, Packed}
 	switch {
 	case inBrowser():
 		whole, halves = []Elem{F32}, []Elem{F16, Packed}
-	case askedSet() == "usual": // models in f16 and packed have their weights in halves
+	case askedSet() == "usual": // models in f16 and packed have weights in halves
 		whole = []Elem{F32}
 	}
 	eachKernelIn(t, whole, operation, name, dev, func(t *testing.T, s *Set) {
-		if s.Elem == Packed { // weights in f32 beside activations in halves
+		if s.Elem == Packed { // weights in f32 with activations in halves
 			testenv.Long(t)
 		}
 		run(t, s, F32)
@@ -78,11 +77,11 @@ func eachWeights(t *testing.T, operation, name string, dev *gpu.Device, run func
 	eachKernelIn(t, halves, operation, name+"/half_weights", dev, func(t *testing.T, s *Set) { run(t, s, Packed) })
 }
 
-// inBrowser says that only what a page runs is tried, and not what is for other
-// adapters: that is natively, also on the browser's driver.
+// inBrowser reports whether the test runs in a browser. There only what a page uses is
+// tested; native tests cover other adapters, also on the browser's driver.
 func inBrowser() bool { return runtime.GOOS == "js" && askedSet() != "all" }
 
-// eachKernelIn is eachKernel with activations stored in some ways.
+// eachKernelIn is eachKernel for some storages of activations.
 func eachKernelIn(t *testing.T, storages []Elem, operation, name string, dev *gpu.Device, run func(t *testing.T, s *Set)) {
 	at := slices.IndexFunc(tables, func(t table) bool { return t.operation == operation })
 	require.GreaterOrEqual(t, at, 0, "no table of %s", operation)
@@ -122,8 +121,8 @@ func eachKernelIn(t *testing.T, storages []Elem, operation, name string, dev *gp
 	}
 }
 
-// asked is TABLES as a set of kernels, "" where it names none, and the kernels that it
-// is limited to.
+// asked splits TABLES into the name of a set, "" if it names kernels only, and the
+// kernels that it is limited to.
 func asked() (set string, names []string) {
 	words := strings.Fields(os.Getenv("TABLES"))
 	if len(words) > 0 && slices.Contains([]string{"usual", "all", "rest"}, words[0]) {
@@ -137,13 +136,13 @@ func askedSet() string {
 	return set
 }
 
-// tried reports whether TABLES asks for a kernel, in so far as it names kernels.
+// tried reports whether TABLES includes a kernel, if it names kernels.
 func tried(operation, name string) bool {
 	_, names := asked()
 	return len(names) == 0 || slices.Contains(names, name) || slices.Contains(names, operation+"/"+name)
 }
 
-// others says whether a kernel that is not the device's usual one, number i of its
+// others reports whether a kernel other than the device's usual one, number i of its
 // table, runs in a storage.
 func others(i int, k kernel, e Elem) bool {
 	switch askedSet() {
@@ -158,10 +157,10 @@ func others(i int, k kernel, e Elem) bool {
 	return k.onlyF16 || e == Packed || e == F32 && i == 0
 }
 
-// short reports whether -short runs a case. It runs the kernel that the device takes
-// through all cases in f32 and through a third of them in each other storage, the plain
-// kernel through a third, and others through an eighth. Hashes of names choose them, so that
-// each storage and each kernel has other cases.
+// short reports whether -short runs a case. It runs the device's usual kernel through
+// all cases in f32 and a third of them in each other storage, the plain kernel through
+// a third, and others through an eighth. Hashes of names select them, so that each
+// storage and each kernel has different cases.
 func short(name string, e Elem, plain, usual bool) bool {
 	share := uint32(8)
 	switch {
@@ -175,8 +174,8 @@ func short(name string, e Elem, plain, usual bool) bool {
 	return h.Sum32()%share == 0
 }
 
-// otherKernels skips a test of kernels that the device would not take, where
-// TABLES=usual leaves them to another driver.
+// otherKernels skips a test of kernels that the device does not use, if TABLES=usual
+// leaves them to another driver.
 func otherKernels(t *testing.T) {
 	if askedSet() == "usual" {
 		testenv.Long(t)
@@ -184,7 +183,7 @@ func otherKernels(t *testing.T) {
 	}
 }
 
-// forAll is the tables with a kernel that takes all weights.
+// forAll returns the tables with one kernel that takes all weights.
 func forAll(at, kernel int) []table {
 	all := slices.Clone(tables)
 	all[at].kernels = slices.Clone(all[at].kernels)
@@ -192,14 +191,14 @@ func forAll(at, kernel int) []table {
 	return all
 }
 
-// plain is the set of an adapter that has nothing special.
+// plain returns the set of an adapter without special features.
 func plain(t testing.TB, e Elem) *Set {
 	s, err := NewSet(e, gpu.Info{}, nil)
 	require.NoError(t, err)
 	return s
 }
 
-// random is n numbers of N(mean, deviation), the same every time.
+// random returns n numbers of N(mean, deviation), always equal for a seed.
 func random(seed uint64, n int, mean, deviation float64) []float32 {
 	r := rand.New(rand.NewPCG(seed, 1))
 	out := make([]float32, n)
@@ -209,7 +208,7 @@ func random(seed uint64, n int, mean, deviation float64) []float32 {
 	return out
 }
 
-// integers is n whole numbers in [low, high], the same every time.
+// integers returns n whole numbers in [low, high], always equal for a seed.
 func integers(seed uint64, n, low, high int) []float32 {
 	r := rand.New(rand.NewPCG(seed, 2))
 	out := make([]float32, n)
@@ -219,7 +218,7 @@ func integers(seed uint64, n, low, high int) []float32 {
 	return out
 }
 
-// padded lays [n, C] out as [n, Pad4(C)] with zeros.
+// padded converts [n, C] to [n, Pad4(C)] with zeros.
 func padded[E float32 | float64](data []E, C int) []E {
 	out := make([]E, len(data)/C*Pad4(C))
 	for i, v := range data {
@@ -228,7 +227,7 @@ func padded[E float32 | float64](data []E, C int) []E {
 	return out
 }
 
-// wide is data as the reference takes it.
+// wide converts data for the reference.
 func wide(data []float32) []float64 {
 	out := make([]float64, len(data))
 	for i, v := range data {
@@ -237,8 +236,8 @@ func wide(data []float32) []float64 {
 	return out
 }
 
-// activation is data [T, H, W, C] as an array with a frame of guard on both
-// sides, and what describes it; frames start at frame 1.
+// activation returns data [T, H, W, C] as an array with a frame of guard on both sides,
+// and its tensor; its frames start at frame 1.
 func activation(label string, e Elem, T, H, W, C int, data []float32) (gputest.Array, Tensor) {
 	a := gputest.Array{Label: label, Format: format(e), Guard: H * W * Pad4(C)}
 	if data == nil {
@@ -249,15 +248,15 @@ func activation(label string, e Elem, T, H, W, C int, data []float32) (gputest.A
 	return a, Tensor{Elem: e, T: T + 2, H: H, W: W, C: C}
 }
 
-// in is the tensor held by a buffer.
+// in returns the tensor stored in a buffer.
 func (x Tensor) in(b *gpu.Buffer) Tensor {
 	x.Buffer = b
 	return x
 }
 
-// rectified is ReLU of what is wanted. A number just below zero may be computed as one just
-// above it, in halves: it is wanted as the least above zero, since zeros have to be zeros.
-// Whole numbers are computed exactly.
+// rectified returns ReLU of the expected numbers. In halves, a number just below zero
+// may be computed as one just above it, so it is expected as the smallest positive
+// number: exact zeros must stay zeros. Whole numbers are computed exactly.
 func rectified(want []float64) []float64 {
 	sum := 0.0
 	for _, v := range want {

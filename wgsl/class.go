@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// classOf names what one kernel is chosen for, "conv3d 128→256": dispatches of an
-// operation whose weights have about as many channels, in and out. Which kernel is
-// quickest depends on how many blocks of channels there are to share, and little
-// on a few more of them: they are rounded up to a power of two from 16 to 256,
-// which stands for all above.
+// classOf names the dispatches for which one kernel is chosen, such as "conv3d
+// 128→256": those of an operation whose weights have about that many input and output
+// channels. The fastest kernel depends on the number of channel blocks, and hardly on a
+// few more channels. Channel counts are therefore rounded up to a power of two from 16
+// to 256; 256 includes all above.
 func classOf(operation string, s Shape) string {
 	if s.KS == 2 {
-		s.O /= 4 // a ConvUpShape's parities
+		s.O /= 4 // a ConvUpShape has four parities
 	}
 	about := [2]int{16, 16}
 	for i, c := range [2]int{s.I, s.O} {
@@ -23,8 +23,8 @@ func classOf(operation string, s Shape) string {
 	return operation + " " + strconv.Itoa(about[0]) + "→" + strconv.Itoa(about[1])
 }
 
-// parseClass is the class that classOf has named; false of another name. It scans without
-// fmt, of which scanning is a large part that the page's engine needs for nothing else.
+// parseClass returns the class with a name from classOf, and false for other names. It
+// avoids fmt, whose scanner is large and not needed elsewhere in the page's engine.
 func parseClass(name string) (c Class, ok bool) {
 	operation, channels, _ := strings.Cut(name, " ")
 	in, out, _ := strings.Cut(channels, "→")

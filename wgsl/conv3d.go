@@ -6,8 +6,8 @@ import (
 	"tessera/gpu"
 )
 
-// Tensor is an activation in memory: frames of [H, W, C] channels-last, C
-// padded to a multiple of 4, frame t at Frame(t).
+// Tensor is an activation in memory: frames of [H, W, C], channels-last, with C padded
+// to a multiple of 4. Frame t begins at byte At(t).
 type Tensor struct {
 	_ gpu.Incomparable
 
@@ -15,12 +15,12 @@ type Tensor struct {
 	Elem   Elem
 	T      int // frames
 	H, W   int // pixels
-	C      int // channels, not padded
+	C      int // channels, without padding
 
-	Row, Rows int // of a part: its H rows are those from Row on, of Rows in a frame; 0 rows: all of them
+	Row, Rows int // of a part: its H rows start at row Row of Rows in a frame; Rows 0: the whole frame
 }
 
-// Part is h rows of x from row y on.
+// Part returns h rows of x from row y on.
 func (x *Tensor) Part(y, h int) Tensor {
 	if y < 0 || h < 1 || y+h > x.H {
 		panic("wgsl: rows that there are not")
@@ -32,7 +32,7 @@ func (x *Tensor) Part(y, h int) Tensor {
 	return part
 }
 
-// rows are those of a frame in memory.
+// rows returns the number of rows of a frame in memory.
 func (x *Tensor) rows() int {
 	if x.Rows > 0 {
 		return x.Rows
@@ -40,62 +40,62 @@ func (x *Tensor) rows() int {
 	return x.H
 }
 
-// C4 is the number of vec4s in a pixel.
+// C4 returns the number of vec4s in a pixel.
 func (x *Tensor) C4() int { return Pad4(x.C) / 4 }
 
-// Stride is the number of vec4s from a frame to the next.
+// Stride returns the number of vec4s from one frame to the next.
 func (x *Tensor) Stride() int { return x.rows() * x.W * x.C4() }
 
-// pixelBytes is the size of one pixel.
+// pixelBytes returns the size of one pixel.
 func (x *Tensor) pixelBytes() int64 { return int64(x.C4() * 4 * x.Elem.Bytes()) }
 
-// RowBytes is the size of one row.
+// RowBytes returns the size of one row.
 func (x *Tensor) RowBytes() int64 { return int64(x.W) * x.pixelBytes() }
 
-// FrameBytes is the size of one frame, or of what a part has of it.
+// FrameBytes returns the size of one frame, or of a part's rows of it.
 func (x *Tensor) FrameBytes() int64 { return int64(x.H) * x.RowBytes() }
 
-// Bytes is the size of the whole, of parts that of the rows that they have.
+// Bytes returns the size of all frames, or of a part's rows of them.
 func (x *Tensor) Bytes() int64 { return int64(x.T) * x.FrameBytes() }
 
-// At is the byte at which frame t begins.
+// At returns the byte at which frame t begins.
 func (x *Tensor) At(t int) int64 { return (int64(t)*int64(x.rows()) + int64(x.Row)) * x.RowBytes() }
 
-// bindAlign is the largest StorageAlignment any device asks for.
+// bindAlign is the largest StorageAlignment that a device may require.
 const bindAlign = 256
 
-// Frames binds n frames from t on: a view that starts at a multiple of
-// bindAlign, and the offset of frame t in it in vec4s.
+// Frames returns a binding of n frames from frame t on: a view that starts at a
+// multiple of bindAlign, and the offset of frame t in it in vec4s.
 func (x *Tensor) Frames(t, n int) (gpu.View, uint32) {
 	return x.bytes(x.At(t), x.At(t+n-1)+x.FrameBytes())
 }
 
-// bytes binds those from `from` to before `to`.
+// bytes returns a binding of the bytes from `from` to before `to`.
 func (x *Tensor) bytes(from, to int64) (gpu.View, uint32) {
 	start := from &^ (bindAlign - 1)
 	return gpu.View{Buffer: x.Buffer, Offset: start, Size: to - start}, uint32((from - start) / int64(4*x.Elem.Bytes()))
 }
 
-// alone panics where kernels that take frames to lie one right behind the other
-// are to go through several of a part.
+// alone panics if a kernel that needs contiguous frames would process several frames of
+// a part.
 func (x *Tensor) alone(n int) {
 	if n > 1 && x.rows() != x.H {
 		panic("wgsl: several frames of a part")
 	}
 }
 
-// Weights are a convolution's: weight as Elem, packed by Pack; bias f32, a
-// number per output channel, padded with zeros to a multiple of 8. An operation
-// with fewer outputs than they have makes the first of them.
+// Weights of a convolution: the weight as Elem, packed by Pack, and the bias as f32,
+// one number per output channel, padded with zeros to a multiple of 8. An operation
+// with fewer outputs than the weights computes the first of them.
 type Weights struct {
 	_ gpu.Incomparable
 
 	Weight, Bias *gpu.Buffer
 	Elem         Elem
-	Packing      *Packing // as Set.ConvPacking or Set.PointwisePacking says
+	Packing      *Packing // from Set.ConvPacking, Set.PointwisePacking and so on
 }
 
-// Tap is where one temporal tap reads: frame t of x for the first output frame.
+// Tap is the source of one temporal tap: frame T of X for the first output frame.
 type Tap struct {
 	X Tensor
 	T int
@@ -115,29 +115,28 @@ type conv3dParams struct {
 
 // Conv3D describes one dispatch of a causal convolution.
 //
-// Output pixel (0, 0) is centred at row Y0 and column X0 of the input, or with
-// Stride 2 reads three rows from Y0 and three columns from X0 on. Y may be a
-// part of what the whole input gives, or reach beyond it: outside of the input
-// is zero.
+// Output pixel (0, 0) is centred at row Y0 and column X0 of the input. With Stride 2 it
+// reads three rows from Y0 and three columns from X0 on. Y may be a part of the whole
+// output, or reach beyond it: pixels outside of the input are zero.
 type Conv3D struct {
 	Weights
 	KT       int    // temporal taps of the weight; 0 is len(Taps)
-	Later    int    // of them that read nothing here, the last ones
-	Taps     []Tap  // the last 1 to 3 of the others; what those before would read is zero
-	Step     int    // frames of x between output frames: the temporal stride
-	Stride   int    // 1 with one pixel of padding around, 2 with one right and below
-	Upsample bool   // the input is x enlarged twice by nearest neighbour
+	Later    int    // last taps of the weight, which this dispatch skips
+	Taps     []Tap  // the last 1 to 3 of the remaining taps; inputs of earlier taps are zero
+	Step     int    // frames of X between output frames: the temporal stride
+	Stride   int    // 1 with one pixel of padding around, 2 with one pixel right and below
+	Upsample bool   // the input is X enlarged twice by nearest neighbour
 	Y0, X0   int    // of the input, for output pixel (0, 0)
 	Y        Tensor // output
 	T, N     int    // output frames T to T+N-1
 	Add      bool   // add to Y, which holds the residual
-	ReLU     bool   // of the result
-	summed   bool   // which holds sums with the bias
+	ReLU     bool   // apply ReLU to the result
+	summed   bool   // Y holds sums that include the bias
 }
 
 func fillsSquare(s Shape) bool { return s.O >= 32 && s.I >= 16 }
 
-// squareGrid covers segments of rows and blocks of channels with workgroups as
+// squareGrid covers segments of rows and blocks of channels with square workgroups: as
 // many segments wide as blocks deep.
 func squareGrid(h *shader, e extent) [3]uint32 {
 	lanes := 1
@@ -147,7 +146,7 @@ func squareGrid(h *shader, e extent) [3]uint32 {
 	return [3]uint32{groups(h.segments(e), lanes), groups(int(groups(4*e.C4, h.block)), lanes), uint32(e.N)}
 }
 
-// convOperation is the table that a convolution of a stride in space goes by.
+// convOperation returns the operation of a convolution with this spatial stride.
 func convOperation(stride int) string {
 	if stride == 2 {
 		return "conv3d_strided"
@@ -155,9 +154,9 @@ func convOperation(stride int) string {
 	return "conv3d"
 }
 
-// ConvPacking is how a 3x3 convolution of stride 1 or 2 in space takes a weight,
-// by the kernel that is chosen or comes first. Any set that can run this kernel
-// takes it.
+// ConvPacking returns the packing for a 3x3 convolution of spatial stride 1 or 2, from
+// the kernel that is chosen or comes first. Any set that can run this kernel accepts
+// it.
 func (s *Set) ConvPacking(shape Shape, stride int) *Packing {
 	return s.packing(convOperation(stride), shape)
 }
@@ -205,8 +204,9 @@ func (s *Set) Conv3D(b *gpu.Batch, label string, c Conv3D) {
 	}, gpu.Cost{FLOPs: 2 * macs, MACs: macs, Bytes: in.bytes + y.Bytes()}, in.views[0], in.views[1], in.views[2], in.weight, c.Bias.All(), y)
 }
 
-// rows counts those of an input of h rows that all rows of the output read, the
-// first of them from row top on. What lies outside is skipped.
+// rows counts the input rows that all rows of the output read, summed over the output
+// rows. The first one reads from row top, and h is the input's height. Rows outside are
+// skipped.
 func (c *Conv3D) rows(top, h int) int {
 	n := 0
 	for r := range c.Y.H {
@@ -216,17 +216,17 @@ func (c *Conv3D) rows(top, h int) int {
 	return n
 }
 
-// tapViews is what temporal taps read: frames of x, and a part of the weight.
+// tapViews are the bindings of temporal taps: frames of x, and a part of the weight.
 type tapViews struct {
 	views                  [3]gpu.View
-	at                     [3]uint32 // of the first frame in each view, in vec4s
+	at                     [3]uint32 // offset of the first frame in each view, in vec4s
 	weight                 gpu.View
 	weightAt, weightStride uint32 // of the first tap; between blocks; in vec4s
-	bytes                  int64  // read, with frames once
+	bytes                  int64  // bytes read, counting frames once
 }
 
-// readTaps binds the frames of the last taps of a weight that has kt (0: all of
-// them), each of ks x ks pixels, and the weight of the first o outputs.
+// readTaps binds the frames of the last taps of a weight with kt temporal taps (0:
+// len(taps)), each of ks x ks pixels, and the weight of the first o outputs.
 func readTaps(w Weights, o, kt int, taps []Tap, ks, frames int) tapViews {
 	n := len(taps)
 	if kt == 0 {
@@ -246,14 +246,14 @@ func readTaps(w Weights, o, kt int, taps []Tap, ks, frames int) tapViews {
 	return in
 }
 
-// skip goes back by so many taps of kt, the last ones.
+// skip moves back by this many of kt taps, to leave out the last ones.
 func (v *tapViews) skip(taps, kt int) {
 	if taps > 0 {
 		v.weightAt -= uint32(taps) * v.weightStride / uint32(kt)
 	}
 }
 
-// flag is a boolean override.
+// flag converts a boolean override.
 func flag(on bool) float64 {
 	if on {
 		return 1

@@ -14,10 +14,10 @@ import (
 	"tessera/wgsl/ref"
 )
 
-// convCase is a convolution of T frames behind two of memory (or none).
+// convCase is a convolution of T frames, after two frames of memory (or none).
 type convCase struct {
 	name          string
-	T, H, W, C, O int // of the output, but for stride
+	T, H, W, C, O int // of the output, except with stride
 	kt, step      int
 	stride        int
 	add, whole    bool // residual; integer values, whose result is exact
@@ -49,16 +49,16 @@ var convCases = []convCase{
 	{"down_several_tiles", 2, 5, 19, 24, 80, 3, 1, 2, true, false},
 }
 
-// convVariant is a convolution that reads a part of x, x enlarged, or no past.
+// convVariant is a convolution that reads a part of x, an enlarged x, or has no past.
 type convVariant struct {
 	convCase
 	zeros  bool // the past is zero: frame 0 reads with its last tap, frame 1 with two
-	up     bool // x enlarged twice
+	up     bool // x is enlarged twice
 	y0, x0 int
-	h, w   int // of x; 0 is what H and W ask for
-	later  int // taps of the weight behind those of kt
+	h, w   int // of x; 0: derived from H and W
+	later  int // taps of the weight after those of kt
 	relu   bool
-	leaky  bool // with it
+	leaky  bool // with relu
 }
 
 var convVariants = []convVariant{
@@ -102,7 +102,7 @@ func TestConv3D(t *testing.T) {
 	}
 	for _, c := range all {
 		operation := convOperation(c.stride)
-		if c.up { // which compiles slowly, and has nothing to do with weights
+		if c.up { // this compiles slowly, and does not depend on weights
 			eachKernel(t, operation, c.name, dev, func(t *testing.T, s *Set) { checkConv(t, dev, s, c, F32) })
 			continue
 		}
@@ -110,7 +110,7 @@ func TestConv3D(t *testing.T) {
 	}
 }
 
-// values are random, or small integers whose sums are exact in f32.
+// values returns random numbers, or small integers whose sums are exact in f32.
 func (c convCase) values(seed uint64, n int, deviation float64) []float32 {
 	if c.whole {
 		return integers(seed, n, -3, 3)
@@ -118,7 +118,7 @@ func (c convCase) values(seed uint64, n int, deviation float64) []float32 {
 	return random(seed, n, 0, deviation)
 }
 
-// past is how many frames of zeros the reference has in front of x.
+// past returns the number of zero frames before x in the reference.
 func (c convVariant) past() int {
 	if c.zeros {
 		return c.kt - 1
@@ -126,7 +126,7 @@ func (c convVariant) past() int {
 	return 0
 }
 
-// size is that of x.
+// size returns the size of x.
 func (c convVariant) size() (h, w int) {
 	h, w = c.H*c.stride, c.W*c.stride
 	if c.up {
@@ -138,7 +138,7 @@ func (c convVariant) size() (h, w int) {
 	return h, w
 }
 
-// want is the reference's result, from tensors with all padding in them.
+// want returns the reference's result, from tensors that include all padding.
 func (c convVariant) want(x, weight, bias []float64) []float64 {
 	h, w := c.size()
 	in := c.kt + (c.T-1)*c.step
@@ -155,7 +155,7 @@ func (c convVariant) want(x, weight, bias []float64) []float64 {
 	return ref.Conv3D(x, in, rows, columns, c.C, weight, bias, c.O, c.kt, 3, c.step, c.stride)
 }
 
-// withLater puts so many hundreds behind every n of the weight.
+// withLater inserts `later` hundreds after every n numbers of the weight.
 func withLater(weight []float32, n, later int) []float32 {
 	var all []float32
 	for taps := range slices.Chunk(weight, n) {
@@ -173,7 +173,7 @@ func checkConv(t *testing.T, dev *gpu.Device, s *Set, c convVariant, weights Ele
 
 func (c convVariant) test(s *Set, weights Elem) gputest.Case {
 	h, w := c.size()
-	in := c.kt + (c.T-1)*c.step - c.past() // frames there are
+	in := c.kt + (c.T-1)*c.step - c.past() // existing frames
 	fan := math.Sqrt(1 / float64(c.C*9*c.kt))
 	x := gputest.Round(c.values(1, in*h*w*c.C, 1), format(s.Elem))
 	weight := gputest.Round(c.values(2, c.O*c.C*c.kt*9, fan), format(weights))
@@ -222,9 +222,8 @@ func (c convVariant) test(s *Set, weights Elem) gputest.Case {
 	return test
 }
 
-// causal calls record for runs of n of T output frames from f on, behind `past`
-// frames that are zero. The first frame of x comes from a buffer of its own, as
-// causal memory does.
+// causal calls record for runs of n of T output frames from f on, after `past` zero
+// frames. The first frame of x is in a separate buffer, like causal memory.
 func causal(memory, x Tensor, T, kt, step, past int, record func(taps []Tap, f, n int)) {
 	for f, n := 0, 1; f < T; f += n {
 		var taps []Tap
@@ -241,8 +240,8 @@ func causal(memory, x Tensor, T, kt, step, past int, record func(taps []Tap, f, 
 	}
 }
 
-// A dispatch is cut wherever the device likes; here, by their cost, into single
-// workgroups until it has measured how fast it is.
+// A device may cut a dispatch anywhere. Here the costs make it run single workgroups
+// until it has measured their speed.
 func TestConvolutionsInPieces(t *testing.T) {
 	otherKernels(t)
 	for name, test := range map[string]gputest.Case{
@@ -262,15 +261,14 @@ func TestConvolutionsInPieces(t *testing.T) {
 				}
 			}
 			test.Run(t, dev)
-			if os.Getenv("TESSERA_CASES") == "" { // else it was written, and did not run
+			if os.Getenv("TESSERA_CASES") == "" { // else the case was written, and did not run
 				require.GreaterOrEqual(t, dev.Stats().Submissions, 10, "submissions")
 			}
 		})
 	}
 }
 
-// Only the taps computed cost: of the temporal ones those there are, of the rows
-// those inside of x.
+// Only computed taps cost: existing temporal taps, and rows inside of x.
 func TestTapsCost(t *testing.T) {
 	x := Tensor{Buffer: &gpu.Buffer{Label: "x", Size: 1 << 20}, T: 3, H: 4, W: 8, C: 12}
 	y := Tensor{Buffer: &gpu.Buffer{Label: "y", Size: 1 << 20}, T: 3, H: 4, W: 8, C: 20}

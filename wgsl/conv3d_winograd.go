@@ -18,43 +18,44 @@ type conv3DWinogradParams struct {
 	Accumulate                           uint32
 }
 
-// Conv3DWinograd describes a causal 3x3x3 convolution of stride 1 that makes frames two by
-// two, of four frames each. With weights of WinogradWeights it does so by Winograd's F(2,3), in
-// four products for six. Where WinogradFrames says so it makes them four by four, of six
-// frames each, in six products for twelve.
+// Conv3DWinograd describes a causal 3x3x3 convolution of stride 1 that computes several
+// frames at once from weights of WinogradWeights. By Winograd's F(2,3) it computes two
+// frames from four, with four products instead of six. If WinogradFrames returns four,
+// F(4,3) computes four frames from six, with six products instead of twelve.
 //
-// Y0, X0 and Y are as Conv3D has them.
+// With other weights it computes each frame separately. Y0, X0 and Y are as in Conv3D.
 type Conv3DWinograd struct {
 	Weights
-	Taps   []Tap       // four for F(2,3), six for F(4,3): each frame reads three, from its own on; the next two frames are two on, or the next four four
+	Taps   []Tap       // four for F(2,3), six for F(4,3); output frame i reads three from tap i on. The next two output frames read two frames later, the next four four
 	Y0, X0 int         // of the input, for output pixel (0, 0)
 	Y      Tensor      // output
-	T, N   int         // output frames T to T+N-1, a multiple of two or four
+	T, N   int         // output frames T to T+N-1; N is a multiple of two or four
 	Add    bool        // add to Y, which holds the residual
-	ReLU   bool        // of the result
-	Sums   *gpu.Buffer // of at least the bytes of WinogradSums
+	ReLU   bool        // apply ReLU to the result
+	Sums   *gpu.Buffer // at least WinogradSums bytes
 }
 
-// winograd4x8 is how WinogradWeights leaves a weight.
+// winograd4x8 is the packing of weights from WinogradWeights.
 var winograd4x8 = blocked(4, 8)
 
-// UsesWinograd says whether Conv3DWinograd, or of a ConvUpShape ConvUpWinograd, is to make frames,
-// with WinogradWeights of a weight of a packing and shape: by the kernel that is chosen or
-// comes first.
+// UsesWinograd reports whether Conv3DWinograd should compute frames with
+// WinogradWeights of a weight with this packing and shape; for a ConvUpShape, whether
+// ConvUpWinograd should. The kernel that is chosen or comes first decides.
 func (s *Set) UsesWinograd(p *Packing, shape Shape) bool {
 	operation := "conv3d_winograd"
 	if shape.KS == 2 {
 		operation = "conv_up_winograd"
 	}
 	if _, chosen := s.choices[operation]; !chosen && shape.O <= 8 && mesaBefore26(s.info) {
-		return false // it saves less than it takes to compile
+		return false // compiling costs more than it saves
 	}
 	return shape.KT == 3 && *p == *winograd4x8 && s.find(classOf(operation, shape), nil).packing == winograd4x8
 }
 
-// WinogradFrames is how many of n frames Conv3DWinograd makes together, with a weight that UsesWinograd
-// has: four, where its kernel does and n is a multiple of it, or two. With halves it is two,
-// since six products of rounded weights have too large an error.
+// WinogradFrames returns how many of n frames Conv3DWinograd computes together, for a
+// weight for which UsesWinograd is true: four if its kernel can and n is a multiple of
+// four, else two. In f16 it is two, because the error of six products of rounded
+// weights is too large.
 func (s *Set) WinogradFrames(shape Shape, n int) int {
 	if s.Elem == F32 && n%4 == 0 && s.find(classOf("conv3d_winograd", shape), nil).transform != nil {
 		return 4
@@ -62,8 +63,8 @@ func (s *Set) WinogradFrames(shape Shape, n int) int {
 	return 2
 }
 
-// WinogradSums is the bytes of Conv3DWinograd.Sums for o outputs of frames like x, made `of` by
-// `of`; 0 where its kernel takes none.
+// WinogradSums returns the bytes of Conv3DWinograd.Sums for o outputs of frames like x,
+// computed `of` at a time; 0 if the kernel needs none.
 func (s *Set) WinogradSums(o int, x *Tensor, of int) int64 {
 	k := s.find(classOf("conv3d_winograd", Shape{O: o, I: x.C, KS: 3}), nil)
 	if k.transform == nil {
@@ -72,12 +73,12 @@ func (s *Set) WinogradSums(o int, x *Tensor, of int) int64 {
 	return k.transform.bytes(&k.shaders[0], o, x.H, sumsRow(x, of))
 }
 
-// sumsRow is the bytes of a row of the sums for so many frames.
+// sumsRow returns the bytes of a row of the sums for `of` frames.
 func sumsRow(x *Tensor, of int) int64 { return int64(x.W) * int64(x.C4()) * int64(of+2) * 16 }
 
-// Winograd are choices by which an adapter makes frames in pairs, and pixels of a row four
-// by four where it has kernels for that, or does not, and the others of c, which may leave
-// both to the plain kernel all the same.
+// Winograd returns choices that turn Winograd on or off for an adapter: frames in
+// pairs, and pixels of a row in fours if the adapter has kernels for it. It keeps the
+// other choices of c. If c chooses plain for one of these operations, that stays plain.
 func (c Choices) Winograd(info gpu.Info, on bool) Choices {
 	operations := []string{"conv3d_winograd", "conv_up_winograd", "conv3d_winograd_rows"}
 	all := Choices{}
@@ -100,9 +101,9 @@ func (c Choices) Winograd(info gpu.Info, on bool) Choices {
 	return all
 }
 
-// WinogradOf gives y, all of whose frames are made `of` together, of frames of x from the
-// first on. It records WinogradWeights where the kernel takes those, in a buffer that is made, as
-// is one for sums.
+// WinogradOf returns the convolution of x from its first frame on into all frames of y,
+// computed `of` at a time. If the kernel uses Winograd, it records WinogradWeights;
+// buffer creates the memory for these and for sums.
 func (s *Set) WinogradOf(b *gpu.Batch, label string, w Weights, x, y Tensor, of int, buffer func(label string, bytes int64) *gpu.Buffer) Conv3DWinograd {
 	c, shape := Conv3DWinograd{Weights: w, Y: y, N: y.T}, Shape{O: y.C, I: x.C, KT: 3, KS: 3}
 	if s.UsesWinograd(w.Packing, shape) {
@@ -117,7 +118,7 @@ func (s *Set) WinogradOf(b *gpu.Batch, label string, w Weights, x, y Tensor, of 
 	return c
 }
 
-// Conv3DWinograd records a convolution of frames two by two or four by four.
+// Conv3DWinograd records a convolution that computes two or four frames at once.
 func (s *Set) Conv3DWinograd(b *gpu.Batch, label string, c Conv3DWinograd) {
 	of := len(c.Taps) - 2
 	if of != 2 && of != 4 || c.N < of || c.N%of != 0 {
@@ -151,23 +152,24 @@ func (s *Set) Conv3DWinograd(b *gpu.Batch, label string, c Conv3DWinograd) {
 	}, gpu.Cost{FLOPs: 2 * macs, MACs: macs, Bytes: in.bytes + y.Bytes()}, in.views[0], in.views[1], in.views[2], in.views[3], in.weight, c.Bias.All(), y)
 }
 
-// winogradProgram is the program of a shader that imports `products`, of four inputs.
+// winogradProgram returns the program of a shader that imports `products` with four
+// inputs.
 func (s *Set) winogradProgram(h *shader, e extent, class string, weight Elem, c constants) *gpu.Program {
 	const R = gpu.Read
 	c["DEEP"], c["ROLLED"] = flag(h.across(e) < h.wg), flag(s.info.Type == "cpu")
 	return s.made(h, class, weight, c, R, R, R, R, R, R, gpu.ReadWrite)
 }
 
-// winogradViews is what F(2,3) reads: frames of x, and weights of four taps.
+// winogradViews are the bindings of F(2,3): frames of x, and weights of four taps.
 type winogradViews struct {
 	views        [4]gpu.View
-	at           [4]uint32 // of the first frame in each view, in vec4s
+	at           [4]uint32 // offset of the first frame in each view, in vec4s
 	weight       gpu.View
 	weightStride uint32 // between blocks, in vec4s
-	bytes        int64  // read, with frames once
+	bytes        int64  // bytes read, counting frames once
 }
 
-// readWinograd binds the frames that n frames read, and a weight of a shape.
+// readWinograd binds the frames that n output frames read, and a weight of a shape.
 func readWinograd(w Weights, shape Shape, taps []Tap, n int) winogradViews {
 	in := winogradViews{
 		weight:       gpu.View{Buffer: w.Weight, Size: int64(w.Packing.Size(shape) * w.Elem.Bytes())},
@@ -180,7 +182,7 @@ func readWinograd(w Weights, shape Shape, taps []Tap, n int) winogradViews {
 	return in
 }
 
-// winogradTaps are the three that frame f reads, of those that F(2,3) makes.
+// winogradTaps returns the three taps of frame f among the four of F(2,3).
 func winogradTaps(taps []Tap, f int) (all []Tap) {
 	for _, tap := range taps[f%2:][:3] {
 		all = append(all, Tap{tap.X, tap.T + f - f%2})
@@ -188,7 +190,7 @@ func winogradTaps(taps []Tap, f int) (all []Tap) {
 	return all
 }
 
-// winogradPlain records each frame by itself.
+// winogradPlain records each frame separately.
 func (s *Set) winogradPlain(b *gpu.Batch, label string, c Conv3DWinograd) {
 	for f := range c.N {
 		s.Conv3D(b, label, Conv3D{

@@ -12,8 +12,8 @@ import (
 	"tessera/wgsl/ref"
 )
 
-// winogradCases are convolutions of an even number of frames behind two of memory. But for one
-// they take programs of the same constants, which drivers compile for seconds.
+// winogradCases are convolutions of an even number of frames after two of memory. All
+// but one use programs with equal constants, which drivers compile for seconds.
 var winogradCases = []convVariant{
 	{convCase: convCase{"one_pixel", 2, 1, 1, 4, 8, 3, 1, 1, true, false}},
 	{convCase: convCase{"exact_integers", 4, 5, 9, 8, 16, 3, 1, 1, true, true}},
@@ -45,13 +45,13 @@ func TestConv3DWinograd(t *testing.T) {
 	}
 }
 
-// shape is that of its weight.
+// shape returns the shape of its weight.
 func (c convVariant) shape() Shape { return Shape{O: c.O, I: c.C, KT: c.kt, KS: 3} }
 
-// winogradCase is a case whose first two frames, or four, read two frames of memory, which lie
-// apart, and whose others are one dispatch.
+// winogradCase returns a case whose first two or four frames read two frames of memory,
+// which are not adjacent, and whose other frames are one dispatch.
 func winogradCase(s *Set, c convVariant, weights Elem, of int) gputest.Case {
-	c.whole = c.whole && of == 2 // six products have thirds
+	c.whole = c.whole && of == 2 // six products involve thirds
 	h, w := c.size()
 	in := c.kt + c.T - 1
 	fan := math.Sqrt(1 / float64(c.C*9*c.kt))
@@ -145,8 +145,8 @@ func TestPairTaps(t *testing.T) {
 	}
 }
 
-// Frames are made in pairs where that is faster or chosen, of weights in the
-// blocks that are summed.
+// Frames are computed in pairs if that is faster or chosen, and if the weights are in
+// the blocks for it.
 func TestPaired(t *testing.T) {
 	checkWinograd(t, gpu.Info{Name: "SwiftShader Device (LLVM 10.0.0)", Type: "cpu"}, "plain")
 	checkWinograd(t, gpu.Info{Vendor: "amd", Type: "discrete"}, "passes")
@@ -154,7 +154,7 @@ func TestPaired(t *testing.T) {
 	checkWinograd(t, gpu.Info{}, "plain")
 }
 
-// checkWinograd checks an adapter's choices, of which `usual` is the kernel that makes them.
+// checkWinograd checks an adapter's choices; `usual` is its kernel for pairs.
 func checkWinograd(t *testing.T, info gpu.Info, usual string) {
 	t.Helper()
 	three := Shape{O: 128, I: 128, KT: 3, KS: 3}
@@ -177,7 +177,7 @@ func checkWinograd(t *testing.T, info gpu.Info, usual string) {
 	if name == "plain" {
 		name, up = "fused", "fused"
 	}
-	if subgroupsOf8(info) { // there enlarging convolutions are made so by choice alone
+	if subgroupsOf8(info) { // there enlarging convolutions use Winograd only by choice
 		up = "fused"
 	}
 	want := Choices{"conv3d_winograd": name, "conv_up_winograd": up, "conv3d_winograd_rows": "plain", "conv3d": "plain"}
@@ -189,12 +189,12 @@ func checkWinograd(t *testing.T, info gpu.Info, usual string) {
 	assert.Equal(t, refuted, Choices{"conv3d_winograd": "plain", "conv3d_winograd_rows": "plain"}.Winograd(info, true), "refuted")
 }
 
-// llvmpipe is what Mesa's driver for processors says of vectors of 256 bits.
+// llvmpipe describes Mesa's driver for processors with vectors of 256 bits.
 func llvmpipe(driver string) gpu.Info {
 	return gpu.Info{Name: "llvmpipe (256 bits)", Driver: driver, Type: "cpu", Subgroups: true, SubgroupMin: 8, SubgroupMax: 8}
 }
 
-// A pair costs four products in the rows inside of x.
+// A pair costs four products, in the rows inside of x.
 func TestConv3DWinogradCost(t *testing.T) {
 	x := Tensor{Buffer: &gpu.Buffer{Label: "x", Size: 1 << 20}, T: 6, H: 4, W: 8, C: 12}
 	y := Tensor{Buffer: &gpu.Buffer{Label: "y", Size: 1 << 20}, T: 4, H: 4, W: 8, C: 20}

@@ -12,24 +12,25 @@ type convDepthwiseParams struct {
 	Y_at, Y_stride uint32
 }
 
-// ConvDepthwise is a convolution of every channel of frames by itself, and of the frames
-// before them, whose channels come behind theirs. Output pixel (0, 0) is centred at row Y0
-// and column X0 of the input; outside of that is zero.
+// ConvDepthwise is a depthwise convolution of frames and of the frames before them: it
+// filters each channel separately. The outputs for the current frame come first, those
+// for the previous frame follow. Output pixel (0, 0) is centred at row Y0 and column X0
+// of the input; pixels outside are zero.
 type ConvDepthwise struct {
 	Weight *gpu.Buffer // f32, [Side*Side, 2*C]
-	Side   int         // of the kernel, an odd number
-	Taps   []Tap       // the frame before and the frame that the first output frame reads; one alone where zeros stand before it
+	Side   int         // side of the kernel, odd
+	Taps   []Tap       // the previous frame and the frame that the first output frame reads; one tap if zeros precede it
 	Y0, X0 int
-	Y      Tensor // output, of twice the channels of the input, which are a multiple of 4
+	Y      Tensor // output, with twice the channels of the input, whose channels are a multiple of 4
 	T, N   int    // output frames T to T+N-1
 }
 
-// segmentRowGrid covers rows one by one, with an invocation for each vec4 of some pixels.
+// segmentRowGrid covers single rows, with an invocation for a vec4 of several pixels.
 func segmentRowGrid(h *shader, e extent) [3]uint32 {
 	return [3]uint32{groups(int(groups(e.W, h.pixels))*e.C4, h.wg), uint32(e.H), uint32(e.N)}
 }
 
-// ConvDepthwise records a convolution of single channels.
+// ConvDepthwise records a depthwise convolution.
 func (s *Set) ConvDepthwise(b *gpu.Batch, label string, c ConvDepthwise) {
 	now := c.Taps[len(c.Taps)-1]
 	x, y := now.X, c.Y

@@ -14,22 +14,22 @@ type convGroupedParams struct {
 	Segments, Across uint32
 }
 
-// ConvGrouped is a 3x3 convolution of stride 1, each of whose outputs reads the Group
-// inputs of its own group, a multiple of 8. Output pixel (0, 0) is centred at row Y0 and
-// column X0 of the input; outside of that is zero.
+// ConvGrouped is a 3x3 convolution of stride 1 in groups: each output reads only the
+// Group inputs of its group, a multiple of 8. Output pixel (0, 0) is centred at row Y0
+// and column X0 of the input; pixels outside are zero.
 type ConvGrouped struct {
-	Weights        // as GroupedPacking has them for [C, Group, 1, 3, 3]
-	Group   int    // inputs of a group, and outputs
+	Weights        // packed by GroupedPacking for [C, Group, 1, 3, 3]
+	Group   int    // inputs and outputs of a group
 	X       Tensor // input
 	XT      int    // its first frame
 	Y0, X0  int
-	Y       Tensor // output, of as many channels
+	Y       Tensor // output, with the channels of X
 	YT, N   int    // output frames YT to YT+N-1
 	Add     bool   // add to Y, which holds the residual
-	ReLU    bool   // of the result
+	ReLU    bool   // apply ReLU to the result
 }
 
-// GroupedPacking is how ConvGrouped takes a weight.
+// GroupedPacking returns the packing for ConvGrouped.
 func (s *Set) GroupedPacking(shape Shape) *Packing { return s.packing("conv_grouped", shape) }
 
 // ConvGrouped records a convolution in groups.

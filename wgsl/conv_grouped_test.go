@@ -9,13 +9,13 @@ import (
 	"tessera/wgsl/ref"
 )
 
-// groupedCase is a convolution in groups of T frames of h x w pixels, of which it makes HxW
-// from row y0 and column x0 on.
+// groupedCase is a convolution in groups of T frames of h x w pixels, which computes
+// HxW pixels from row y0 and column x0 on.
 type groupedCase struct {
 	name           string
 	T, H, W        int
 	C, group       int
-	y0, x0, h, w   int // h: 0 is H and W
+	y0, x0, h, w   int // h 0: H and W
 	add, relu, all bool
 }
 
@@ -78,7 +78,7 @@ func (c groupedCase) run(t *testing.T, dev *gpu.Device, s *Set, weights Elem) {
 	test.Run(t, dev)
 }
 
-// Of 7x7 pixels of each channel, of a frame and the one before it.
+// 7x7 pixels of each channel, of a frame and the one before it.
 func TestConvDepthwise(t *testing.T) {
 	dev := gputest.Open(t)
 	for _, c := range []groupedCase{

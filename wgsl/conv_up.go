@@ -18,46 +18,47 @@ type convUpParams struct {
 	Accumulate                    uint32
 }
 
-// ConvUp describes one dispatch of a convolution that enlarges twice, folded from
-// that and what stood before it. Each pixel reads 2x2 cells of x, with weights for
-// each of the four parities of its row and column, and for each phase of time.
+// ConvUp describes one dispatch of a convolution that enlarges twice. Its weight folds
+// the enlargement, the layer before it and the convolution into one. Each output pixel
+// reads 2x2 cells of x, with separate weights for each of the four parities of its row
+// and column, and for each phase of time.
 //
-// Output pixel (0, 0) is pixel (Y0, X0) of the enlarged frame. Y may be a part of
-// that, or reach beyond it: outside of x is zero.
+// Output pixel (0, 0) is pixel (Y0, X0) of the enlarged frame. Y may be a part of that
+// frame, or reach beyond it: pixels outside of x are zero.
 type ConvUp struct {
-	Weights        // of a ConvUpShape; bias as ConvUpBias says
+	Weights        // of a ConvUpShape; the bias has ConvUpBias elements
 	KT      int    // temporal taps of the weight; 0 is len(Taps)
 	Taps    []Tap  // the last 1 to 3 of them
-	Phases  int    // frames made of each
+	Phases  int    // frames made of each input frame
 	Y0, X0  int    // of the enlarged frame, for output pixel (0, 0)
 	Y       Tensor // output
 	T, N    int    // output frames T to T+N*Phases-1
 	Add     bool   // add to Y, without the bias
-	ReLU    bool   // of the result
-	later   int    // as Conv3D has it
+	ReLU    bool   // apply ReLU to the result
+	later   int    // as Later in Conv3D
 }
 
-// parities is the vec4s of the four parities of blocks, each padded to what an
-// invocation makes.
+// parities returns the vec4s of the blocks of four parities, each padded to the
+// channels of an invocation.
 func (h *shader) parities(blocks int) int {
 	return 4 * int(groups(blocks*h.block, h.channelsDeep())) * h.channelsDeep() / 4
 }
 
-// pad8 is what the channels of a parity are padded to.
+// pad8 pads the channels of a parity.
 func pad8(c int) int { return (c + 7) &^ 7 }
 
-// ConvUpShape is the shape of ConvUp's weight: outputs are [phases, row parity,
-// column parity, o padded to 8].
+// ConvUpShape returns the shape of ConvUp's weight. Its outputs are [phases, row
+// parity, column parity, o padded to 8].
 func ConvUpShape(o, i, taps, phases int) Shape {
 	return Shape{O: 4 * phases * pad8(o), I: i, KT: taps, KS: 2, Phases: phases}
 }
 
-// ConvUpBias is the number of elements of ConvUp's bias, f32: for every eight
-// outputs of a ConvUpShape eight of the bias, then eight to be added for each of
-// the 2x2 cells that is inside of x.
+// ConvUpBias returns the number of elements of ConvUp's bias, f32. For every eight
+// outputs of a ConvUpShape there are eight numbers of the bias, then eight for each of
+// the 2x2 cells, added if the cell is inside of x.
 func ConvUpBias(s Shape) int { return 5 * s.O }
 
-// ConvUpPacking is how ConvUp takes a weight.
+// ConvUpPacking returns the packing for ConvUp.
 func (s *Set) ConvUpPacking(shape Shape) *Packing { return s.packing("conv_up", shape) }
 
 // ConvUp records an enlarging convolution with one to three temporal taps.
@@ -97,7 +98,8 @@ func (s *Set) ConvUp(b *gpu.Batch, label string, c ConvUp) {
 	}, gpu.Cost{FLOPs: 2 * macs, MACs: macs, Bytes: in.bytes + y.Bytes()}, in.views[0], in.views[1], in.views[2], in.weight, c.Bias.All(), y)
 }
 
-// rows are those of cells that all rows of the output read, inside of so many.
+// rows counts the rows of cells that all rows of the output read, out of the input's
+// `high` rows.
 func (c *ConvUp) rows(high int) int {
 	n := 0
 	for r := c.Y0; r < c.Y0+c.Y.H; r++ {
@@ -115,20 +117,19 @@ type foldParams struct {
 	Inputs_in, Outputs_in    uint32
 }
 
-// Fold describes the last step of making a ConvUp's weight: X holds, for each of
-// the 4x4 points of rows and columns, the product of the two layers there, which
-// are matrices. Its pixels are inputs, its channels outputs O to O+X.C-1 of one
-// parity.
+// Fold describes the last step of making a ConvUp's weight. For each of the 4x4 points
+// of rows and columns, X holds the product of the two layers' matrices. Its pixels are
+// inputs, its channels are outputs O to O+X.C-1 of one parity.
 type Fold struct {
 	Weights
 	X          Tensor // [16, 1, I, outputs], f32
-	Shape      Shape  // of the weight
-	Phases     int    // of time in it
-	Phase, Tap int    // that X makes
-	O          int    // the first output, of a block of the packing
+	Shape      Shape  // of the resulting weight
+	Phases     int    // phases of time in the weight
+	Phase, Tap int    // that X contributes to
+	O          int    // first output, at the start of a block of the packing
 }
 
-// Fold records that X becomes part of a weight.
+// Fold records the transform of X into its part of the weight.
 func (s *Set) Fold(b *gpu.Batch, label string, f Fold) {
 	x := f.X
 	if x.Elem != F32 || x.T != 16 || x.W != f.Shape.I || f.O%f.Packing.out != 0 || x.C%8 != 0 {

@@ -12,16 +12,16 @@ import (
 	"tessera/wgsl/ref"
 )
 
-// convUpCase enlarges frames of h x w cells of C channels; H x W pixels of that
-// are made, from (y0, x0) on, of O channels.
+// convUpCase enlarges frames of h x w cells of C channels. It computes H x W pixels of
+// O channels, from (y0, x0) on.
 type convUpCase struct {
 	name          string
-	T, h, w, C, O int // T of x, less the taps before the first
+	T, h, w, C, O int // T of x, without the taps before the first frame
 	kt, z         int
-	y0, x0, H, W  int // 0 is all
+	y0, x0, H, W  int // 0: all
 	whole         bool
-	add           bool // y, to which the last tap alone is added
-	winograd      bool // frames two by two
+	add           bool // to y; only the last tap is added
+	winograd      bool // two frames at once
 	relu          bool
 }
 
@@ -59,8 +59,7 @@ func TestConvUp(t *testing.T) {
 	}
 }
 
-// convUpPairCases take programs of the same constants, which drivers compile for
-// seconds.
+// convUpPairCases use programs with equal constants, which drivers compile for seconds.
 var convUpPairCases = []convUpCase{
 	{name: "one_cell", T: 2, h: 1, w: 1, C: 4, O: 8},
 	{name: "exact_integers", T: 4, h: 5, w: 9, C: 8, O: 16, whole: true},
@@ -89,8 +88,8 @@ func (c convUpCase) values(seed uint64, n int, deviation float64) []float32 {
 	return random(seed, n, 0, deviation)
 }
 
-// packed is the weight [z, 4, O, C, kt, 2, 2] for a kernel, and the biases: those
-// of outputs [z, 4, O], those of cells [z, 4, 2, 2, O].
+// packed returns the weight [z, 4, O, C, kt, 2, 2] packed for a kernel, and the biases:
+// those of outputs [z, 4, O], those of cells [z, 4, 2, 2, O].
 func (c convUpCase) packed(s *Set, elem Elem, weight, bias, cell []float32) (Shape, []gputest.Array) {
 	shape := ConvUpShape(c.O, c.C, c.kt, c.z)
 	parity := shape.O / (4 * c.z)
@@ -116,7 +115,7 @@ func (c convUpCase) packed(s *Set, elem Elem, weight, bias, cell []float32) (Sha
 
 func (c convUpCase) run(t *testing.T, dev *gpu.Device, s *Set, elem Elem) {
 	t.Helper()
-	if out := s.ConvUpPacking(ConvUpShape(c.O, c.C, c.kt, c.z)).out; out > 8 { // whose blocks are of one parity
+	if out := s.ConvUpPacking(ConvUpShape(c.O, c.C, c.kt, c.z)).out; out > 8 { // whose blocks have one parity
 		c.O = (c.O + out - 1) / out * out
 	}
 	in := c.T + c.kt - 1
@@ -126,7 +125,7 @@ func (c convUpCase) run(t *testing.T, dev *gpu.Device, s *Set, elem Elem) {
 	var residual []float32
 	if c.add {
 		residual = gputest.Round(c.values(5, c.T*c.z*c.H*c.W*c.O, 1), format(s.Elem))
-		for k := range weight { // what is not read
+		for k := range weight { // not read
 			if k/4%c.kt < c.kt-1 {
 				weight[k] = 0
 			}
@@ -189,7 +188,7 @@ func (c convUpCase) run(t *testing.T, dev *gpu.Device, s *Set, elem Elem) {
 	test.Run(t, dev)
 }
 
-// What is computed costs, and nothing else.
+// Only computed work costs.
 func TestConvUpCost(t *testing.T) {
 	x := Tensor{Buffer: &gpu.Buffer{Label: "x", Size: 1 << 20}, T: 4, H: 3, W: 5, C: 12}
 	y := Tensor{Buffer: &gpu.Buffer{Label: "y", Size: 1 << 20}, T: 6, H: 6, W: 10, C: 20}
@@ -198,12 +197,11 @@ func TestConvUpCost(t *testing.T) {
 	assert.Equal(t, Shape{O: 8 * 24, I: 12, KT: 2, KS: 2, Phases: 2}, shape)
 	w := Weights{Weight: &gpu.Buffer{Label: "weight", Size: 1 << 20}, Bias: &gpu.Buffer{Label: "bias", Size: 1 << 14}, Packing: s.ConvUpPacking(shape)}
 	s.ConvUp(b, "conv_up", ConvUp{Weights: w, Taps: []Tap{{x, 0}, {x, 1}}, Phases: 2, Y: y, N: 3})
-	const rows = 2*6 - 2 // two of cells for each of pixels, the first and the last of them outside
+	const rows = 2*6 - 2 // two rows of cells per row of pixels, without the first and the last, which are outside
 	assert.EqualValues(t, 2*6*rows*10*20*12*2*2, b.Commands[0].Cost.FLOPs)
 }
 
-// foldCase makes a weight of the values that the two layers' products have at 16
-// points.
+// foldCase derives a weight from the values of the two layers' products at 16 points.
 type foldCase struct {
 	name       string
 	O, I, C    int // outputs, a multiple of 8; inputs; channels between
@@ -220,7 +218,7 @@ func TestFold(t *testing.T) {
 		{"width_96", 96, 96, 8, 2, 2, 1, 0},
 	} {
 		eachKernel(t, "fold", c.name, dev, func(t *testing.T, s *Set) {
-			if s.Elem == F16 { // of weights, here
+			if s.Elem == F16 { // here of weights
 				return
 			}
 			c.run(t, dev, s.Elem, blocks4x8)
@@ -231,7 +229,8 @@ func TestFold(t *testing.T) {
 	}
 }
 
-// points is a polynomial's value, by its coefficients, at 0, 1, -1 and infinity.
+// points returns the values of a polynomial with these coefficients at 0, 1, -1 and
+// infinity.
 func points(v ...float64) [4]float64 {
 	last := v[len(v)-1]
 	if len(v) == 2 {
@@ -240,7 +239,7 @@ func points(v ...float64) [4]float64 {
 	return [4]float64{v[0], v[0] + v[1] + v[2], v[0] - v[1] + v[2], last}
 }
 
-// at is the value at point (ey, ex) of the k x k coefficients v.
+// at returns the value of the k x k coefficients v at point (ey, ex).
 func at(v []float64, k, ey, ex int) float64 {
 	var rows []float64
 	for i := range k {
@@ -263,7 +262,7 @@ func (c foldCase) run(t *testing.T, dev *gpu.Device, elem Elem, packing *Packing
 			for o := range c.O {
 				sum := 0.0
 				for ch := range c.C {
-					q := []float64{3: 0} // parities backwards, as coefficients
+					q := []float64{3: 0} // coefficients in reverse order of parity
 					for k := range q {
 						q[k] = p[((3-k)*c.C+ch)*c.I+i]
 					}
@@ -274,8 +273,8 @@ func (c foldCase) run(t *testing.T, dev *gpu.Device, elem Elem, packing *Packing
 		}
 	}
 	shape := ConvUpShape(c.O, c.I, c.kt, c.z)
-	// What FoldUp says, where it belongs; the rest stays as it is, but for inputs that
-	// there are not, which vec4s of inputs have as zeros.
+	// The result of FoldUp in its place; the rest is unchanged, except that vec4s of
+	// inputs have zeros for missing inputs.
 	weight := slices.Repeat([]float32{7}, shape.O*c.I*c.kt*4)
 	before := make([]float32, packing.Size(shape))
 	Pack(packing, before, weight, shape, nil)

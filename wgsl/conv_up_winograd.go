@@ -13,20 +13,20 @@ type convUpWinogradParams struct {
 	Segments, Across                     uint32
 }
 
-// ConvUpWinograd describes one dispatch of an enlarging convolution, of three temporal
-// taps and one phase, that makes frames two by two as Conv3DWinograd does.
+// ConvUpWinograd describes one dispatch of an enlarging convolution with three temporal
+// taps and one phase. It computes two frames at once, as Conv3DWinograd does.
 //
-// Y0, X0 and Y are as ConvUp has them.
+// Y0, X0 and Y are as in ConvUp.
 type ConvUpWinograd struct {
-	Weights        // of a ConvUpShape; bias as ConvUpBias says
-	Taps    []Tap  // as Conv3DWinograd has those of F(2,3)
+	Weights        // of a ConvUpShape; the bias has ConvUpBias elements
+	Taps    []Tap  // as Conv3DWinograd's for F(2,3)
 	Y0, X0  int    // of the enlarged frame, for output pixel (0, 0)
 	Y       Tensor // output
-	T, N    int    // output frames T to T+N-1, an even number
-	ReLU    bool   // of the result
+	T, N    int    // output frames T to T+N-1; N is even
+	ReLU    bool   // apply ReLU to the result
 }
 
-// ConvUpWinograd records an enlarging convolution of frames two by two.
+// ConvUpWinograd records an enlarging convolution that computes two frames at once.
 func (s *Set) ConvUpWinograd(b *gpu.Batch, label string, c ConvUpWinograd) {
 	if c.N < 2 || c.N%2 != 0 {
 		panic("wgsl: " + label + ": frames that are no multiple of two")

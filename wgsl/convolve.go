@@ -2,62 +2,64 @@ package wgsl
 
 import "tessera/gpu"
 
-// Convolution is frames of a causal 3x3 convolution: what each of them reads, and where
-// they go. How they are made is Convolve's: one by one, or several at once by Winograd's
-// transforms in time or along rows, with taps that read the same frame summed first.
+// Convolution describes frames of a causal 3x3 convolution: their inputs and their
+// destination. Convolve decides how to compute them: one at a time, or several at once
+// by Winograd's transforms in time or along rows. It first sums taps that read the same
+// frame.
 //
-// Frame t of those that the convolution makes is frame t of Y; with Enlarges frames
-// t*Phases-Head on. Y0, X0 and Y are as Conv3D has them, or ConvUp.
+// Frame t of the convolution becomes frame t of Y; with Enlarges it becomes frames
+// t*Phases-Head on. Y0 and X0 are as in Conv3D, or in ConvUp with Enlarges.
 type Convolution struct {
 	_ gpu.Incomparable
 
 	Weights
-	Still    Weights // with all temporal taps as one, for a picture; none: Weights
+	Still    Weights // all temporal taps summed to one, for a picture; unset: Weights
 	KT       int     // temporal taps of the weight
-	Step     int     // frames of X between two that are made; 0 is 1
-	Stride   int     // in space; 0 is 1
+	Step     int     // frames of X between two output frames; 0 is 1
+	Stride   int     // spatial stride; 0 is 1
 	Upsample bool    // the input is X enlarged twice by nearest neighbour
-	Enlarges bool    // Y is twice as high and wide, with weights of a ConvUpShape
-	Phases   int     // frames made of each, then; 0 is 1
+	Enlarges bool    // Y is twice as high and wide; the weights are of a ConvUpShape
+	Phases   int     // with Enlarges, frames made of each input frame; 0 is 1
 	Head     int
 
-	X      Tensor // input; or what is like those that Taps name
+	X      Tensor // input; or a tensor with the sizes of those in Taps
 	Y0, X0 int
 	Y      Tensor
-	First  int  // frames First to N-1 are made
+	First  int  // frames First to N-1 are computed
 	N      int  //
-	Pixels int  // of a whole frame, of which Y may be some rows
-	Clip   bool // there are other frames
+	Pixels int  // of a whole frame, even if Y has only some of its rows
+	Clip   bool // the clip has other frames
 	Add    bool // add to Y, which holds the residual
-	ReLU   bool // of the result
-	NoFold bool // taps that read the same frame are not summed
+	ReLU   bool // apply ReLU to the result
+	NoFold bool // do not sum taps that read the same frame
 
-	Taps  func(t int) []Tap // that frame t reads; those before them read zeros
-	Given func(t int) bool  // puts what frame t is to be added to into Y, and says whether there is any; nil: none
+	Taps  func(t int) []Tap // the taps of frame t; missing earlier taps read zeros
+	Given func(t int) bool  // writes into Y what frame t is added to, and reports whether there is anything; nil: never
 }
 
-// Scratch is memory for what convolutions make first, weights and sums of their own, and
-// keeps that until Reset.
+// Scratch holds what convolutions derive first, such as transformed weights and sums,
+// until Reset.
 type Scratch struct {
 	Most    int64 // bytes that may be bound at once
 	Take    func(label string, bytes int64) *gpu.Buffer
-	Release func()      // is called when what was taken is no longer needed by these frames
-	Going   func() bool // whether to go on
+	Release func()      // called when these frames no longer need the memory from Take
+	Going   func() bool // reports whether to continue
 
 	made map[weightsKey]Weights
 	sums *gpu.Buffer
 }
 
-// weightsKey is what weights are made for: frames together, rows, or the sum of the first taps.
+// weightsKey identifies derived weights: for frames together, for rows, or with the
+// first taps summed.
 type weightsKey struct {
 	together, first int
 	rows            bool
 }
 
-// Reset forgets what was made: its memory is something else's now.
+// Reset forgets the derived weights and sums, because their memory is reused.
 func (m *Scratch) Reset() { m.made, m.sums = nil, nil }
 
-// weights are those of a kind, made once.
+// weights returns the weights for a key, and records them once.
 func (m *Scratch) weights(k weightsKey, label string, bytes int64, record func(to *gpu.Buffer) Weights) Weights {
 	if w, ok := m.made[k]; ok {
 		return w
@@ -70,7 +72,7 @@ func (m *Scratch) weights(k weightsKey, label string, bytes int64, record func(t
 	return w
 }
 
-// sumsBuffer is memory for so many bytes of sums of frames or pixels; nil for none.
+// sumsBuffer returns memory for the sums of frames or pixels; nil for 0 bytes.
 func (m *Scratch) sumsBuffer(label string, bytes int64) *gpu.Buffer {
 	if bytes > 0 && (m.sums == nil || m.sums.Size < bytes) {
 		m.sums = m.Take(label+" sums", bytes)
@@ -78,7 +80,7 @@ func (m *Scratch) sumsBuffer(label string, bytes int64) *gpu.Buffer {
 	return m.sums
 }
 
-// Joins says whether Convolve makes two frames or more at once, if it is to make as many.
+// Joins reports whether Convolve computes several frames at once, given enough frames.
 func (s *Set) Joins(c *Convolution, most int64) bool {
 	if c.Enlarges {
 		return max(c.Phases, 1) == 1 && c.KT == 3 && s.winogradFits(c, most)
@@ -86,12 +88,12 @@ func (s *Set) Joins(c *Convolution, most int64) bool {
 	return max(c.Stride, 1) == 1 && !c.Upsample && max(c.Step, 1) == 1 && s.winogradFits(c, most) && s.WinogradSums(c.Y.C, &c.X, 2) <= most
 }
 
-// winogradFits says whether the set has F(2,3) for the weights, and they can be bound.
+// winogradFits reports whether the set has F(2,3) for the weights, and can bind them.
 func (s *Set) winogradFits(c *Convolution, most int64) bool {
 	return s.UsesWinograd(c.Packing, c.shape()) && s.WinogradBytes(c.shape(), 2) <= most
 }
 
-// shape is the weights'.
+// shape returns the shape of the weights.
 func (c *Convolution) shape() Shape {
 	if c.Enlarges {
 		return ConvUpShape(c.Y.C, c.X.C, c.KT, max(c.Phases, 1))
@@ -99,15 +101,15 @@ func (c *Convolution) shape() Shape {
 	return Shape{O: c.Y.C, I: c.X.C, KT: c.KT, KS: 3}
 }
 
-// winogradPixels is how many pixels two frames have at least to be made by F(2,3): with
-// fewer, to make its weights takes longer than what they save.
+// winogradPixels is the minimum number of pixels of two frames for F(2,3). With fewer,
+// making its weights takes longer than they save.
 const winogradPixels = 256
 
-// FramesAtOnce is how many frames an operation is asked for at most that may take dispatches for each:
-// between them is time to stop.
+// FramesAtOnce bounds the frames of one call of an operation that may record dispatches
+// for each frame. Between calls the caller can stop.
 const FramesAtOnce = 1 << 10
 
-// Convolve records frames of a convolution.
+// Convolve records the frames of a convolution.
 func (s *Set) Convolve(b *gpu.Batch, label string, c *Convolution, m *Scratch) {
 	step, phases := max(c.Step, 1), max(c.Phases, 1)
 	single := c.N
@@ -132,7 +134,7 @@ func (s *Set) Convolve(b *gpu.Batch, label string, c *Convolution, m *Scratch) {
 	}
 }
 
-// convolveFrames records n frames from t on, one by one.
+// convolveFrames records n frames from t on without Winograd in time.
 func (s *Set) convolveFrames(b *gpu.Batch, label string, c *Convolution, m *Scratch, t, n int) {
 	if c.Enlarges {
 		phases := max(c.Phases, 1)
@@ -150,9 +152,9 @@ func (s *Set) convolveFrames(b *gpu.Batch, label string, c *Convolution, m *Scra
 	}
 }
 
-// foldTaps makes one of the first taps where they read the same frame: their
-// weights are summed right before they are needed, into memory that activations
-// have no use for then. kt is what the weights have, as many as taps or more.
+// foldTaps sums the first taps if they read the same frame. It records the sum right
+// before its use, into memory that activations do not need then. kt is the number of
+// the weights' taps; it is at least len(left).
 func (s *Set) foldTaps(b *gpu.Batch, label string, c *Convolution, m *Scratch, taps []Tap) (w Weights, kt int, left []Tap) {
 	if !c.Clip && taps[0].X.T == 1 && c.Still.Weight != nil {
 		return c.Still, 1, taps[len(taps)-1:]
@@ -173,8 +175,8 @@ func (s *Set) foldTaps(b *gpu.Batch, label string, c *Convolution, m *Scratch, t
 	return w, kt - first + 1, taps[first-1:]
 }
 
-// convolveRows records frames with the pixels of a row four by four, where the set does so
-// and all that this takes can be bound.
+// convolveRows records frames with four pixels of a row at once. It returns false if
+// the set does not use this here, or if a binding would be too large.
 func (s *Set) convolveRows(b *gpu.Batch, label string, c *Convolution, m *Scratch, p Conv3D) bool {
 	shape := Shape{O: p.Y.C, I: p.Taps[0].X.C, KT: p.KT, KS: 3}
 	if len(p.Taps) != p.KT || p.Step > 1 || p.Stride > 1 || p.Upsample || !s.UsesWinogradRows(p.Packing, shape, c.Pixels, c.Clip || p.Y.T > 1) {
@@ -191,15 +193,15 @@ func (s *Set) convolveRows(b *gpu.Batch, label string, c *Convolution, m *Scratc
 	return true
 }
 
-// usesF43 says whether n frames are made four by four, by F(4,3): where the set does so, and the four
-// and all else that this takes can be bound.
+// usesF43 reports whether F(4,3) computes n frames, four at a time: the set uses it
+// here, and all its bindings fit.
 func (s *Set) usesF43(c *Convolution, m *Scratch, n int) bool {
 	return !c.Enlarges && s.WinogradFrames(c.shape(), n) == 4 && !c.Y.Beyond(4, m.Most) &&
 		max(s.WinogradBytes(c.shape(), 4), s.WinogradSums(c.Y.C, &c.X, 4)) <= m.Most
 }
 
-// convolveWinograd records n frames from t on, `of` together, with weights made right
-// before, like sums of taps.
+// convolveWinograd records n frames from t on, `of` at a time. It records their weights
+// right before, as foldTaps does.
 func (s *Set) convolveWinograd(b *gpu.Batch, label string, c *Convolution, m *Scratch, t, n, of int) {
 	weights := m.weights(weightsKey{together: of}, label+" winograd", s.WinogradBytes(c.shape(), of), func(to *gpu.Buffer) Weights {
 		return s.WinogradWeights(b, label+" winograd", WinogradWeights{Weights: c.Weights, Shape: c.shape(), Of: of, To: to})
@@ -229,19 +231,20 @@ func (s *Set) convolveWinograd(b *gpu.Batch, label string, c *Convolution, m *Sc
 	}
 }
 
-// winogradAtOnce is how many frames one dispatch may make by F(2,3): it binds each of
-// the four that a pair reads by itself, of pairs next to each other all but the last.
+// winogradAtOnce returns how many frames one dispatch of F(2,3) may compute. The
+// dispatch has a separate binding for each of the four frames that a pair reads; the
+// bindings of n/2 adjacent pairs hold n-1 frames.
 func (c *Convolution) winogradAtOnce(m *Scratch) int {
 	return min(AtOnce(m.Most, &c.X)+1, AtOnce(m.Most, &c.Y), FramesAtOnce) &^ 1
 }
 
-// joined tells whether frame t+n may be made with frame t: what n frames later each
-// of its taps reads lies as many frames further on.
+// joined reports whether frame t+n can be computed with frame t: each of its taps reads
+// n frames later (times Step).
 func (c *Convolution) joined(t, n int) bool {
 	return Joined(c.Taps(t), c.Taps(t+n), n*max(c.Step, 1))
 }
 
-// Joined tells whether each tap reads so many frames later than before.
+// Joined reports whether each tap of after reads this many frames later than in before.
 func Joined(before, after []Tap, later int) bool {
 	if len(before) != len(after) {
 		return false
@@ -254,15 +257,15 @@ func Joined(before, after []Tap, later int) bool {
 	return true
 }
 
-// paired tells whether frames t and t+1 read four frames in a row, the first two of
-// which may be one that is repeated.
+// paired reports whether frames t and t+1 read four consecutive frames. The first two
+// of these may be one repeated frame.
 func (c *Convolution) paired(t int) bool {
 	a, b := c.Taps(t), c.Taps(t+1)
 	return len(a) == 3 && len(b) == 3 && same(a[1], b[0]) && same(a[2], b[1]) && !same(a[0], a[2])
 }
 
-// single is how many of the frames come before those that are made in pairs,
-// which are even in number and the last: the first frames of a clip read less.
+// single returns the number of frames before the pairs. The pairs come last; the first
+// frames of a clip have fewer taps.
 func (c *Convolution) single() int {
 	t := c.N % 2
 	for t < c.N && !c.paired(t) {
@@ -271,19 +274,20 @@ func (c *Convolution) single() int {
 	return t
 }
 
-// winogradJoined tells whether frame t+n may be made with frame t, both in pairs of F(2,3).
+// winogradJoined reports whether frame t+n can be computed with frame t, both in pairs
+// of F(2,3).
 func (c *Convolution) winogradJoined(t, n int) bool {
 	return n%2 == 1 || c.joined(t, n) && c.joined(t+1, n)
 }
 
-// same tells whether two taps read one frame.
+// same reports whether two taps read the same frame.
 func same(a, b Tap) bool { return a.X.Buffer == b.X.Buffer && a.T == b.T }
 
-// Run is N frames from frame T on.
+// Run is a run of N frames from frame T on.
 type Run struct{ T, N int }
 
-// Runs cuts frames 0 to n-1 into runs of at most `most`. together tells whether
-// the frame n after t may be in t's; nil: always.
+// Runs cuts frames 0 to n-1 into runs of at most `most`. together reports whether frame
+// t+n may be in the run of frame t; nil: always.
 func Runs(n, most int, together func(t, n int) bool) []Run {
 	var all []Run
 	for t := 0; t < n; {
@@ -297,8 +301,8 @@ func Runs(n, most int, together func(t, n int) bool) []Run {
 	return all
 }
 
-// room is how many bytes of frames of x a binding of at most so many has. Frames that
-// begin anywhere are bound from the multiple of bindAlign before.
+// room returns how many bytes of frames of x a binding of at most `most` bytes can
+// hold. A binding starts at the multiple of bindAlign before its first frame.
 func (x *Tensor) room(most int64) int64 {
 	if x.Rows > 0 || x.T > 1 && x.FrameBytes()%bindAlign != 0 {
 		return most - bindAlign
@@ -306,8 +310,8 @@ func (x *Tensor) room(most int64) int64 {
 	return most
 }
 
-// AtOnce is how many frames of each one dispatch may bind, in bindings of at most so many
-// bytes; one at least.
+// AtOnce returns how many frames of each tensor one dispatch may bind, at least one, if
+// a binding holds at most `most` bytes.
 func AtOnce(most int64, x ...*Tensor) int {
 	n := 1 << 30
 	for _, x := range x {
@@ -316,7 +320,7 @@ func AtOnce(most int64, x ...*Tensor) int {
 	return max(n, 1)
 }
 
-// Beyond says whether n frames of x, or what there are, can't be bound at once.
+// Beyond reports whether n frames of x, or all if there are fewer, exceed one binding.
 func (x *Tensor) Beyond(n int, most int64) bool {
 	n = max(1, min(n, x.T))
 	return x.At(n)-x.At(1)+x.FrameBytes() > x.room(most)

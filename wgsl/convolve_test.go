@@ -9,12 +9,12 @@ import (
 	"tessera/gpu"
 )
 
-// What comes in pairs reads four frames in a row; what reads less, or would leave
-// one over, comes before.
+// Pairs read four consecutive frames. Frames that read less, or that would leave one
+// over, come before the pairs.
 func TestPairsOfFrames(t *testing.T) {
 	x := Tensor{Buffer: &gpu.Buffer{}, T: 9, H: 1, W: 1, C: 4}
 	memory := [2]Tensor{{Buffer: &gpu.Buffer{}}, {Buffer: &gpu.Buffer{}}}
-	const repeated, zeros, kept = 0, 1, 2 // what stands before frame 0
+	const repeated, zeros, kept = 0, 1, 2 // contents before frame 0
 	taps := func(kernel, past int) func(t int) []Tap {
 		return func(t int) (all []Tap) {
 			for f := t - max(kernel, 1) + 1; f <= t; f++ {
@@ -50,11 +50,12 @@ func TestRuns(t *testing.T) {
 	require.Empty(t, Runs(0, 3, nil))
 	require.Equal(t, []Run{{0, 3}, {3, 3}, {6, 1}}, Runs(7, 3, nil))
 	require.Equal(t, []Run{{0, 7}}, Runs(7, 1<<30, nil))
-	// Frames 0 and 1 by themselves.
+	// Frames 0 and 1 are separate.
 	require.Equal(t, []Run{{0, 1}, {1, 1}, {2, 4}, {6, 1}}, Runs(7, 4, func(t, _ int) bool { return t > 1 }))
 }
 
-// Runs cover every frame once, are no longer than they may be, and no shorter.
+// Runs cover every frame once, with at most the given length, and are as long as
+// possible.
 func TestRunsCoverFrames(t *testing.T) {
 	for n := range 9 {
 		for most := 1; most <= 4; most++ {

@@ -2,9 +2,9 @@ package wgsl
 
 import "tessera/gpu"
 
-// DepthToSpace makes FT frames of one and FS x FS pixels of one: of the channels each
-// phase has those that lie together, Stride of them, each repeated Rep times, of which Y
-// takes the first. Output pixel (r, s) is pixel (Y0 + r, X0 + s) of the enlarged frame.
+// DepthToSpace turns one frame into FT and one pixel into FS x FS. Each phase has
+// Stride adjacent channels, each repeated Rep times; Y takes the first ones of them.
+// Output pixel (r, s) is pixel (Y0 + r, X0 + s) of the enlarged frame.
 type DepthToSpace struct {
 	FT, FS      int
 	Stride, Rep int
@@ -23,7 +23,7 @@ type depthToSpaceParams struct {
 	X_at, Y_at        uint32
 }
 
-// DepthToSpace records y as enlarged x.
+// DepthToSpace records y = enlarged x.
 func (s *Set) DepthToSpace(b *gpu.Batch, label string, d DepthToSpace) {
 	x, y, n := d.X, d.Y, d.N
 	last := ((d.FT*d.FS*d.FS-1)*d.Stride + y.C - 1) / max(1, d.Rep)

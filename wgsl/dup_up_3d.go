@@ -2,20 +2,21 @@ package wgsl
 
 import "tessera/gpu"
 
-// DupUp3D makes FT frames of one and FS x FS pixels of one by repeating channels:
-// each as often as it takes to fill the output's channels with all their time,
-// row and column phases, channel slowest. Output pixel (r, s) is pixel
-// (Y0 + r, X0 + s) of the enlarged frame, and is added to what Y has there, or written.
-// With as many channels as the phases of all of Y's it is depth to space.
+// DupUp3D turns one frame into FT and one pixel into FS x FS by repeating channels.
+// Each channel is repeated until they fill the output's channels with all their time,
+// row and column phases, channel slowest. Output pixel (r, s) is pixel (Y0 + r, X0 + s)
+// of the enlarged frame; it is added to Y, or written.
+//
+// If X has as many channels as Y's with all their phases, this is depth to space.
 type DupUp3D struct {
 	FT, FS int
 	Y0, X0 int
 	X, Y   Tensor // input and output
 	XT, YT int    // the first frame of each
 	N      int    // frames of X; N*Phases of Y
-	Phases int    // the last so many of the FT time phases: 1 at the head of a clip, else FT
-	Turns  bool   // the channels of depth to space are repeated all in turn, not one by one
-	Write  bool   // do not add
+	Phases int    // number of last phases of the FT time phases: 1 at the head of a clip, else FT
+	Turns  bool   // repeat the channels of depth to space as a sequence, not one by one
+	Write  bool   // write instead of add
 }
 
 type dupUp3DParams struct {

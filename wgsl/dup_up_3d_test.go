@@ -8,8 +8,8 @@ import (
 	"tessera/wgsl/ref"
 )
 
-// dupUpCase enlarges T frames of HxW pixels; h x w pixels of that are made, in
-// so many of the time phases.
+// dupUpCase enlarges T frames of HxW pixels. It computes h x w pixels in a number of
+// the time phases.
 type dupUpCase struct {
 	name      string
 	T, H, W   int
@@ -98,9 +98,9 @@ func runDupUp(t *testing.T, dev *gpu.Device, s *Set, c dupUpCase, data, residual
 	test.Run(t, dev)
 }
 
-// What the stages of Wan 2.2's decoder come to, written out: nearest in time and
-// space, of which the head of a clip has one frame of two; and rows that take
-// even and odd channels in turn.
+// The stages of Wan 2.2's decoder, written out: nearest in time and space, where the
+// head of a clip keeps one frame of two; and rows that alternate between even and odd
+// channels.
 func TestDupUp3DStages(t *testing.T) {
 	dev := gputest.Open(t)
 	const T, H, W, C = 2, 3, 5, 20
@@ -130,7 +130,7 @@ func TestDupUp3DStages(t *testing.T) {
 	}
 }
 
-// BenchmarkDupUp3D is stage 1 of Wan 2.2's decoder for a frame of 32x32.
+// BenchmarkDupUp3D measures stage 1 of Wan 2.2's decoder for a frame of 32x32.
 func BenchmarkDupUp3D(b *testing.B) {
 	dev := gputest.Open(b)
 	s := plain(b, F32)

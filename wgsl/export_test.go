@@ -14,21 +14,21 @@ import (
 	"tessera/gpu"
 )
 
-// Sets makes sets of the operations' kernels.
+// Sets creates sets of the operations' kernels.
 type Sets = func(Elem, gpu.Info, Choices) (*Set, error)
 
-// Variant is a kernel of conv3d for a test: the plain one with a piece of its text
-// replaced, and other sizes of its tile.
+// Variant is a kernel of conv3d for a test: the plain one with a part of its text
+// replaced, and with other sizes of its tile.
 type Variant struct {
 	Name, Old, New string
 	WG, Pixels     int
 	Stride, Blocks int
-	Text           string // whole, in place of the plain one's
-	Better         bool   // it goes before those in front of it
+	Text           string // the whole text, instead of the plain kernel's
+	Better         bool   // it comes before those above it
 }
 
-// WithVariants is NewSet with tables in which conv3d has these kernels alone; the
-// first is the one that comes first, unless another is better.
+// WithVariants returns NewSet with tables in which conv3d has only these kernels. The
+// first one is the default, unless another is better.
 func WithVariants(t *testing.T, variants ...Variant) Sets {
 	before := texts
 	t.Cleanup(func() { texts = before })
@@ -55,7 +55,7 @@ func WithVariants(t *testing.T, variants ...Variant) Sets {
 	return func(e Elem, a gpu.Info, c Choices) (*Set, error) { return newSet(e, a, c, all) }
 }
 
-// both is files of one file system, then of another.
+// both is a file system of the files of first, then of second.
 type both struct{ first, second fs.FS }
 
 func (b both) Open(name string) (fs.File, error) {

@@ -2,9 +2,9 @@ package wgsl
 
 import "tessera/gpu"
 
-// Fade makes a frame of two: the share Weight of B, the rest of A.
+// Fade blends two frames: the share Weight of B, the rest of A.
 type Fade struct {
-	A, B, Y Tap // frames of one size
+	A, B, Y Tap // frames of equal size
 	Weight  float32
 }
 
@@ -15,7 +15,7 @@ type fadeParams struct {
 	Weight           float32
 }
 
-// Fade records y as a blended into b.
+// Fade records y = a blended into b.
 func (s *Set) Fade(b *gpu.Batch, label string, f Fade) {
 	y := &f.Y.X
 	for _, x := range []*Tensor{&f.A.X, &f.B.X} {

@@ -15,11 +15,11 @@ type featherNormaliseParams struct {
 	Canvas_at, Y_at uint32
 }
 
-// FeatherBlend adds a tile to a canvas, weighted by row and column. A canvas is
-// f32 whatever the set's Elem is.
+// FeatherBlend adds a tile to a canvas, weighted by row and column. A canvas is always
+// f32.
 type FeatherBlend struct {
-	Y0, X0         int      // of the tile's first pixel, on the canvas
-	Wy, Wx         gpu.View // weights of its rows and columns, f32; it is cropped to as many
+	Y0, X0         int      // position of the tile's first pixel on the canvas
+	Wy, Wx         gpu.View // f32 weights of its rows and columns; their number crops the tile
 	Tile, Canvas   Tensor
 	TileT, CanvasT int // the first frame of each
 	N              int // frames
@@ -48,9 +48,9 @@ func (s *Set) FeatherBlend(b *gpu.Batch, label string, f FeatherBlend) {
 	}, in, f.Wy, f.Wx, out)
 }
 
-// FeatherNormalise divides a canvas by what its tiles' weights add up to.
+// FeatherNormalise divides a canvas by the sum of its tiles' weights.
 type FeatherNormalise struct {
-	Canvas, Y   Tensor      // of the same size, f32
+	Canvas, Y   Tensor      // of equal size, f32
 	CanvasT, YT int         // the first frame of each
 	Count       *gpu.Buffer // sums of weights, f32 [H, W] or more rows
 	N           int         // frames

@@ -15,7 +15,7 @@ func TestFeatherBlend(t *testing.T) {
 		name                      string
 		T, H, W, C, y0, x0        int
 		tileH, tileW, rows, colms int
-		exact                     bool // whole numbers and weights of quarters
+		exact                     bool // whole numbers, with weights in quarters
 	}{
 		{"one_pixel", 1, 1, 1, 1, 0, 0, 1, 1, 1, 1, true},
 		{"whole_canvas", 2, 5, 7, 3, 0, 0, 5, 7, 5, 7, true},
@@ -65,8 +65,8 @@ func TestFeatherBlend(t *testing.T) {
 	}
 }
 
-// A canvas that is cleared, gets two tiles that overlap, and is normalised: the
-// whole of the operation. Where no tile was, the result is 0.
+// The whole operation: a canvas is cleared, gets two overlapping tiles, and is
+// normalised. Without a tile the result is 0.
 func TestFeather(t *testing.T) {
 	dev := gputest.Open(t)
 	const T, H, W, C = 2, 6, 9, 3

@@ -3,20 +3,21 @@ package wgsl
 import "tessera/gpu"
 
 // GroupNorm describes a group norm over Groups contiguous ranges of a tensor's
-// channels, with statistics of each frame by itself, or of all together.
+// channels. Statistics are per frame, or over all frames with Clip.
 type GroupNorm struct {
 	Gamma, Beta *gpu.Buffer // f32, a number per channel
 	Groups      int         // divides the channels, of which there are at most 1024
 	Eps         float32
-	SiLU, ReLU  bool // y*sigmoid(y) of the result, or what is not below zero
-	Clip        bool // statistics are of all frames that GroupFactors is asked for
+	SiLU, ReLU  bool // activation of the result: y*sigmoid(y), or max(y, 0)
+	Clip        bool // statistics cover all frames of GroupFactors
 
-	X, Y   Tensor // input and output, of the same size; in one buffer they are the same frames
+	X, Y   Tensor // input and output, of equal size; if they share a buffer, their frames must be the same
 	XT, YT int    // the first frame of each
 	N      int    // frames
-	Most   int64  // bytes that may be bound of X at once; a frame of more is one, in parts; 0: any
-	// Bring has bytes of X, which is not on the device, where they can be bound: a pixel,
-	// and then parts, each until the next; nil: X is there.
+	Most   int64  // bytes of X that may be bound at once; a larger frame is normed alone, in parts; 0: unlimited
+	// Bring uploads bytes of X, which is not on the device, and returns a binding:
+	// first of one pixel, then of parts, each valid until the next call. nil: X is on
+	// the device.
 	Bring func(from, bytes int64) gpu.View
 
 	Partials, Factors gpu.View // scratch, at least the bytes of Scratch
@@ -43,16 +44,17 @@ type groupNormApplyParams struct {
 	Y_at, Frame       uint32
 }
 
-// Chunks, and with them the scratch, are the same for every kernel.
+// All kernels use these chunks, so their scratch has equal size.
 const (
 	normWG       = 256 // invocations in a workgroup of the partial phase
 	normChannels = 4 * normWG
-	normLeast    = 16  // pixels of an invocation of the partial phase: at least,
-	normMost     = 256 // at most,
-	normChunks   = 256 // and in between so many that there are about this many chunks
+	normLeast    = 16  // least pixels of an invocation of the partial phase
+	normMost     = 256 // most pixels
+	normChunks   = 256 // between these, the number of chunks to aim for
 )
 
-// frames are N frames of the pixels that have statistics of their own.
+// frames returns N frames and their pixels, counting frames with common statistics as
+// one.
 func (g *GroupNorm) frames() (pixels, n int) {
 	if g.Clip {
 		return g.N * g.X.H * g.X.W, 1
@@ -60,7 +62,7 @@ func (g *GroupNorm) frames() (pixels, n int) {
 	return g.X.H * g.X.W, g.N
 }
 
-// frame is where the factors of the first frame are.
+// frame returns the position of the first frame's factors.
 func (g *GroupNorm) frame() uint32 {
 	if g.Clip {
 		return 0
@@ -68,8 +70,8 @@ func (g *GroupNorm) frame() uint32 {
 	return uint32(g.XT)
 }
 
-// chunk is how many pixels a workgroup of the partial phase takes: a multiple
-// of the rows of pixels that its invocations take at a time.
+// chunk returns how many pixels a workgroup of the partial phase takes: a multiple of
+// the pixels that its invocations read at a time.
 func (g *GroupNorm) chunk() int {
 	rows := normWG / g.X.C4()
 	pixels, _ := g.frames()
@@ -83,17 +85,17 @@ func (g *GroupNorm) chunks() int {
 	return (pixels + chunk - 1) / chunk
 }
 
-// Scratch is the bytes of the two buffers that norming N frames of X at once
-// needs. WebGPU lets no dispatch write one part of a buffer and read another, so
-// they are two: moments, which only GroupFactors needs, and factors of all frames
-// of X, which GroupNormed reads.
+// Scratch returns the bytes of the two buffers for norming N frames of X at once:
+// moments, which only GroupFactors needs, and factors of all frames of X, which
+// GroupNormed reads. These are two buffers because WebGPU does not let a dispatch write
+// one part of a buffer and read another.
 func (g *GroupNorm) Scratch() (partials, factors int64) {
 	_, n := g.frames()
 	return 8 * int64(n) * int64(g.Groups) * int64(g.chunks()), 3 * 16 * int64(g.X.T) * int64(g.X.C4())
 }
 
-// phase is a shader of the kernel that norms take, and its program: merging reads four
-// buffers, the others two.
+// phase returns shader i of the kernel, and its program. Merging reads four buffers,
+// the others two.
 func (g *GroupNorm) phase(s *Set, label string, i int, c constants) (*shader, *gpu.Program) {
 	const R, W = gpu.Read, gpu.ReadWrite
 	class := classOf("group_norm", Shape{O: g.X.C, I: g.X.C})
@@ -111,7 +113,8 @@ func (s *Set) GroupNorm(b *gpu.Batch, label string, g GroupNorm) {
 	s.GroupNormed(b, label, &g)
 }
 
-// GroupFactors records what GroupNormed needs of frames of X, which are whole.
+// GroupFactors records the factors of frames of X for GroupNormed. The frames must be
+// whole.
 func (s *Set) GroupFactors(b *gpu.Batch, label string, g *GroupNorm) {
 	x, partials, factors := &g.X, g.Partials, g.Factors
 	pixels, n := g.frames()
@@ -137,8 +140,8 @@ func (s *Set) GroupFactors(b *gpu.Batch, label string, g *GroupNorm) {
 	}, head, partials, g.Gamma.All(), g.Beta.All(), factors)
 }
 
-// partial records the moments of chunks from number `first` on, of so many pixels
-// that lie in a view.
+// partial records the moments of chunks from number `first` on, over the given number
+// of pixels in the view in.
 func (g *GroupNorm) partial(s *Set, b *gpu.Batch, label string, to gpu.View, first, pixels int, in gpu.View, at uint32, head gpu.View, headAt uint32) {
 	h, p := g.phase(s, label, 0, nil)
 	all, n := g.frames()
@@ -149,8 +152,8 @@ func (g *GroupNorm) partial(s *Set, b *gpu.Batch, label string, to gpu.View, fir
 	}, gpu.Cost{FLOPs: 5 * elements, Bytes: int64(n)*int64(pixels)*g.X.pixelBytes() + to.Size*int64(pixels)/int64(all)}, in, head, to)
 }
 
-// GroupNormed records y = norm(x), by factors that are there. X and Y may be parts
-// of those of which they are.
+// GroupNormed records y = norm(x) with existing factors. X and Y may be parts of the
+// tensors that the factors belong to.
 func (s *Set) GroupNormed(b *gpu.Batch, label string, g *GroupNorm) {
 	x, y := &g.X, &g.Y
 	x.alone(g.N)
@@ -158,7 +161,7 @@ func (s *Set) GroupNormed(b *gpu.Batch, label string, g *GroupNorm) {
 	in, inAt := x.Frames(g.XT, g.N)
 	out, outAt := y.Frames(g.YT, g.N)
 	factors := g.Factors
-	if _, all := g.Scratch(); !g.Clip { // there may be those of one frame alone
+	if _, all := g.Scratch(); !g.Clip { // the view may hold the factors of one frame only
 		factors.Size = all
 	}
 	pixels, n := g.frames()
@@ -174,8 +177,8 @@ func (s *Set) GroupNormed(b *gpu.Batch, label string, g *GroupNorm) {
 	}, gpu.Cost{FLOPs: flops, Bytes: int64(g.N)*(x.FrameBytes()+y.FrameBytes()) + int64(n)*int64(48*x.C4())}, in, factors, out)
 }
 
-// inPlace says whether a norm of in makes out of itself. Then no buffer may be bound
-// twice, and other stands where in would.
+// inPlace reports whether a norm of in overwrites its input. A buffer must not be bound
+// twice, so `other` is then bound in place of in.
 func inPlace(in, out, other gpu.View) (constants, gpu.View) {
 	if in.Buffer != out.Buffer {
 		return constants{}, in

@@ -2,8 +2,8 @@ package wgsl
 
 import "tessera/gpu"
 
-// parts records the moments of a frame that can't be bound, as many chunks at once as
-// can be, and binds its first pixel.
+// parts records the moments of a frame that is too large to bind, as many chunks at a
+// time as fit, and binds the frame's first pixel.
 func (g *GroupNorm) parts(s *Set, b *gpu.Batch, label string, to gpu.View) (head gpu.View, headAt uint32) {
 	pixels, n := g.frames()
 	if n > 1 {

@@ -10,7 +10,8 @@ import (
 	"tessera/wgsl/ref"
 )
 
-// Frames larger than a binding are normed in parts, with the moments of all of one.
+// Frames larger than a binding are normed in parts, with the moments of the whole
+// frame.
 func TestGroupNormInParts(t *testing.T) {
 	dev := gputest.Open(t)
 	const T, H, W, C, groups = 3, 37, 41, 24, 8

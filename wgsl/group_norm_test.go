@@ -33,9 +33,9 @@ func TestGroupNorm(t *testing.T) {
 		{"chunk_less_one_pixel", 1, 1, 16*8 - 1, 128, 32, 0, 1, false},
 		{"more_chunks_than_merging_invocations", 1, 101, 163, 128, 32, 0, 1, true},
 		{"many_pixels_an_invocation", 1, 233, 241, 4, 1, 0, 1, false},
-		// Means far above the deviation. The reference takes the rounded input, so
-		// its 6e-5 (f32 at 1000) is no error; x - pivot is exact up to its own
-		// rounding, 1e-7 of a deviation or NMSE 1e-14. Without the pivot it is 1e-8.
+		// Means far above the deviation. The reference uses the rounded input, so its
+		// 6e-5 (f32 at 1000) is no error; x - pivot is exact up to its own rounding,
+		// 1e-7 of a deviation or NMSE 1e-14. Without the pivot it is 1e-8.
 		{"mean_1000", 2, 33, 31, 24, 8, 1000, 1, false},
 		{"mean_minus_1000_silu", 1, 64, 64, 32, 8, -1000, 1, true},
 		{"tiny_variance", 1, 9, 9, 8, 2, 0, 1e-4, false}, // eps decides
@@ -49,9 +49,8 @@ func TestGroupNorm(t *testing.T) {
 	}
 }
 
-// An outlier in the pixel that pivots are taken from is the worst start there
-// is. At 100 deviations from the mean, x - pivot is off by 1e-7*100 deviations:
-// NMSE 1e-10 at most, and less by averaging.
+// An outlier in the pivots' pixel is the worst start. At 100 deviations from the mean,
+// x - pivot is off by 1e-7*100 deviations: NMSE 1e-10 at most, and less by averaging.
 func TestGroupNormOutlierPivot(t *testing.T) {
 	dev := gputest.Open(t)
 	eachKernel(t, "group_norm", "outlier", dev, func(t *testing.T, s *Set) {
@@ -61,8 +60,8 @@ func TestGroupNormOutlierPivot(t *testing.T) {
 	})
 }
 
-// Values that differ by channel: groups that mix them, or pivots of a
-// neighbouring group, would show at once.
+// Values differ by channel: groups that mix channels, or use pivots of a neighbouring
+// group, would show at once.
 func TestGroupNormChannelOffsets(t *testing.T) {
 	dev := gputest.Open(t)
 	eachKernel(t, "group_norm", "offsets", dev, func(t *testing.T, s *Set) {
@@ -81,7 +80,7 @@ func TestGroupNormReLU(t *testing.T) {
 	})
 }
 
-// Frames of different means have the statistics of all of them.
+// Frames with different means share statistics.
 func TestGroupNormOfClip(t *testing.T) {
 	dev := gputest.Open(t)
 	for _, c := range []struct {
@@ -142,7 +141,7 @@ func checkGroupNorm(t *testing.T, dev *gpu.Device, s *Set, T, H, W, C int, data 
 	test.Run(t, dev)
 }
 
-// BenchmarkGroupNorm is a norm of a 256x256 frame of 128 channels.
+// BenchmarkGroupNorm measures a norm of a 256x256 frame of 128 channels.
 func BenchmarkGroupNorm(b *testing.B) {
 	dev := gputest.Open(b)
 	s := plain(b, F32)

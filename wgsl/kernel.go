@@ -8,8 +8,8 @@ import (
 	"tessera/gpu"
 )
 
-// table is the kernels that compute one operation. It stands in the operation's
-// Go file; its first kernel is the plain one, which runs everywhere.
+// table lists the kernels that compute one operation. The first one is the plain
+// kernel, which runs everywhere.
 type table struct {
 	operation string
 	kernels   []kernel
@@ -19,51 +19,52 @@ type table struct {
 type kernel struct {
 	name      string              // in Choices and messages
 	shaders   []shader            // run one after the other
-	transform *transform          // how it makes frames by all of them; nil where one shader does all of Winograd's
-	packing   *Packing            // of its weights; nil where it has none
-	takes     func(Shape) bool    // weights that are packed for it; nil is all. Else no other kernel shares its packing
-	inputs8   bool                // inputs are a multiple of eight; the same
-	needs     func(gpu.Info) bool // adapters that can run it; nil is all
-	onlyF16   bool                // it is for activations stored as F16 alone
-	better    func(gpu.Info) bool // adapters on which it goes before those in front of it; nil is none
-	first     string              // what these are
-	gain      string              // by how much it is quicker there, or where it was chosen,
-	page      string              // as docs/benchmarks/PAGE.md has it
+	transform *transform          // for kernels that compute frames with several shaders; nil if one shader does all of Winograd's
+	packing   *Packing            // of its weights; nil if it has none
+	takes     func(Shape) bool    // shapes of weights that are packed for it; nil: all. If set, no other kernel shares its packing
+	inputs8   bool                // inputs must be a multiple of eight; else as takes
+	needs     func(gpu.Info) bool // adapters that can run it; nil: all
+	onlyF16   bool                // only for activations stored as F16
+	better    func(gpu.Info) bool // adapters on which it comes before the kernels above it; nil: none
+	first     string              // name of these adapters
+	gain      string              // its speedup there, or where it was chosen,
+	page      string              // page and section of docs/ with the measurement
 }
 
-// transform records convolutions by a kernel whose input transform is a pass of its own: its
-// sums lie in memory, of which bytes says how many for frames so high, whose rows have so
-// many, and are multiplied with by the kernel's first shader.
+// transform records convolutions with a kernel whose input transform is a separate
+// pass. The pass writes sums to memory, and the kernel's first shader multiplies them.
+// bytes returns the size of the sums for frames of this height, given the bytes of a
+// row of sums.
 type transform struct {
 	bytes  func(h *shader, outputs, high int, row int64) int64
 	frames func(s *Set, b *gpu.Batch, label, class string, k *kernel, c *Conv3DWinograd)
 	rows   func(s *Set, b *gpu.Batch, label, class string, k *kernel, c *Conv3DWinogradRows)
 }
 
-// shader is a .wgsl file and the sizes of its tile. They stand here alone: the
-// grid is made of them, and `#import tile` makes them constants of the text.
+// shader is a .wgsl file with the sizes of its tile. The sizes are defined only here:
+// the grid derives from them, and `#import tile` makes them constants of the text.
 type shader struct {
-	file   string // folder and name without .wgsl, which its programs are called by
+	file   string // folder and name without .wgsl; the base of its programs' names
 	wg     int    // WG, invocations in a workgroup
-	pixels int    // PIXELS of an invocation; 0 is none, and no constant
-	block  int    // BLOCK, channels that weights lie together for; the same
-	blocks int    // BLOCKS, blocks of an invocation, as covering sees fit; 0 is one
-	taps   int    // TAPS side by side in a row; 0 is none
-	stride int    // STRIDE between pixels of y in x; 0 is one, where there are taps
+	pixels int    // PIXELS of an invocation; 0: no such constant
+	block  int    // BLOCK, channels whose weights lie together; 0: no such constant
+	blocks int    // BLOCKS, blocks of an invocation, adjusted by covering; 0 is one
+	taps   int    // TAPS side by side in a row; 0: none
+	stride int    // STRIDE between pixels of y in x; 0 is one, if there are taps
 	grid   func(h *shader, e extent) [3]uint32
 
-	sizes []constant                             // others of its text
-	depth int                                    // terms that it adds up at a time, of those that have WHOLE; 0 is others
-	fit   func(h *shader, info gpu.Info) *shader // the shader with the sizes of an adapter; nil is as it is here
-	suit  suit                                   // the same for what it makes
+	sizes []constant                             // other constants of its text
+	depth int                                    // terms that it sums at a time, for shaders with WHOLE; 0: others
+	fit   func(h *shader, info gpu.Info) *shader // sets the sizes for an adapter; nil: as they are here
+	suit  suit                                   // sets the sizes for its output
 
-	relu     bool // what it stores is not below zero
-	leaky    bool // but a fifth of it, with relu
-	words    bool // halves of activations are read as the words they lie in
-	subgroup int  // invocations of a subgroup that load a block's weights once, for which they stay together
+	relu     bool // applies ReLU to what it stores
+	leaky    bool // with relu: applies LeakyReLU instead
+	words    bool // reads halves of activations as 32-bit words
+	subgroup int  // invocations of a subgroup that load a block's weights once and therefore stay together
 }
 
-// name is what its programs are called by.
+// name returns the name for the shader's programs.
 func (h *shader) name() string {
 	name := path.Base(h.file)
 	if h.stride > 1 {
@@ -78,7 +79,7 @@ func (h *shader) name() string {
 	return name
 }
 
-// withReLU is the shader, with ReLU of what it stores where that is asked for.
+// withReLU returns the shader with or without ReLU.
 func (h *shader) withReLU(relu bool) *shader {
 	if relu == h.relu {
 		return h
@@ -88,7 +89,7 @@ func (h *shader) withReLU(relu bool) *shader {
 	return &other
 }
 
-// withLeakyReLU is the shader with LeakyReLU in place of ReLU, if it has that.
+// withLeakyReLU returns the shader with LeakyReLU in place of ReLU, if it has ReLU.
 func (h *shader) withLeakyReLU(leaky bool) *shader {
 	if !leaky || !h.relu {
 		return h
@@ -98,7 +99,7 @@ func (h *shader) withLeakyReLU(leaky bool) *shader {
 	return &other
 }
 
-// forAdapter is the shader for an adapter.
+// forAdapter returns the shader for an adapter.
 func (h *shader) forAdapter(info gpu.Info) *shader {
 	if h.fit == nil {
 		return h
@@ -106,11 +107,11 @@ func (h *shader) forAdapter(info gpu.Info) *shader {
 	return h.fit(h, info)
 }
 
-// suit is a shader for what e counts in pixels, of so many channels, and e as its grid
-// covers it.
+// suit returns a shader for an output of extent e in pixels and this many channels, and
+// the extent that its grid covers.
 type suit func(h *shader, e extent, channels int) (*shader, extent)
 
-// suitedTo is the shader for what it makes.
+// suitedTo returns the shader for its output.
 func (h *shader) suitedTo(e extent, channels int) (*shader, extent) {
 	if h.suit == nil {
 		return h, e
@@ -118,49 +119,50 @@ func (h *shader) suitedTo(e extent, channels int) (*shader, extent) {
 	return h.suit(h, e, channels)
 }
 
-// setWhole says to a shader whether what it adds up is a multiple of what it does at a time.
+// setWhole sets WHOLE if the number of terms is a multiple of those that the shader
+// sums at a time.
 func (h *shader) setWhole(values constants, terms int) {
 	if h.depth > 0 {
 		values["WHOLE"] = flag(terms%h.depth == 0)
 	}
 }
 
-// cover is the grid of workgroups that makes e.
+// cover returns the grid of workgroups for e.
 func (h *shader) cover(e extent) [3]uint32 { return h.grid(h, e) }
 
-// extent is what a dispatch makes: N frames of HxW pixels of C4 vec4s.
+// extent is the output of a dispatch: N frames of HxW pixels of C4 vec4s.
 type extent struct{ H, W, C4, N int }
 
-// rowGrid covers rows one by one, with an invocation for each vec4.
+// rowGrid covers single rows, with an invocation for each vec4.
 func rowGrid(h *shader, e extent) [3]uint32 {
 	return [3]uint32{groups(e.W*e.C4, h.wg), uint32(e.H), uint32(e.N)}
 }
 
-// frameGrid covers frames with invocations of a vec4 in each of their pixels.
+// frameGrid covers frames; each invocation computes a vec4 of several pixels.
 func frameGrid(h *shader, e extent) [3]uint32 {
 	return [3]uint32{groups(int(groups(e.H*e.W, max(1, h.pixels)))*e.C4, h.wg), uint32(e.N), 1}
 }
 
-// eachGrid has a workgroup for each W of each frame.
+// eachGrid has a workgroup for each of W items of each frame.
 func eachGrid(_ *shader, e extent) [3]uint32 { return [3]uint32{uint32(e.W), uint32(e.N), 1} }
 
-// blockGrid covers W pixels of one frame with invocations of pixels x block; a
-// workgroup's channels are the same for all.
+// blockGrid covers W pixels of one frame with invocations of pixels x block. All
+// invocations of a workgroup have the same channels.
 func blockGrid(h *shader, e extent) [3]uint32 {
 	return [3]uint32{groups(e.W, h.pixels*h.wg), groups(4*e.C4, h.block), 1}
 }
 
-// segmentGrid covers segments of rows and blocks of channels with workgroups
+// segmentGrid covers segments of rows and blocks of channels with workgroups that are
 // `across` segments wide.
 func segmentGrid(h *shader, e extent) [3]uint32 {
 	across := h.across(e)
 	return [3]uint32{groups(h.segments(e), across), groups(int(groups(4*e.C4, h.channelsDeep())), h.wg/across), uint32(e.N)}
 }
 
-// covering is a register-blocked shader with as many blocks as suit the channels: those of
-// the table, three or two where so the last is full, or one where there is one block alone.
-// With several temporal taps in its text it is two in place of four, which take three
-// times as long to compile, and are no faster.
+// covering returns a register-blocked shader with a number of blocks that suits the
+// channels: the table's number; three or two if that fills the last invocation; one if
+// there is only one block. With several temporal taps in its text it has two blocks
+// instead of four, which take three times as long to compile and are no faster.
 func (h *shader) covering(channels, taps int) *shader {
 	blocks := int(groups(channels, max(1, h.block)))
 	n := h.blocks
@@ -181,24 +183,24 @@ func (h *shader) covering(channels, taps int) *shader {
 	return &suited
 }
 
-// shared says whether one pipeline is to do for many layers, since it takes seconds to
-// compile: then params have what is an override elsewhere (SHARED).
+// shared reports whether many layers share one pipeline because it takes seconds to
+// compile. Params then replace some overrides (SHARED).
 func (h *shader) shared() bool { return h.blocks > 0 }
 
-// tapByTap says whether taps are dispatches of their own, which add to y in f32: where
-// pipelines are shared, one temporal tap is seconds less to compile than three.
+// tapByTap reports whether each temporal tap is a separate dispatch that adds to y in
+// f32. Shared pipelines use this because one tap compiles seconds faster than three.
 func (s *Set) tapByTap(h *shader, taps []Tap) bool {
 	return h.shared() && s.Elem == F32 && len(taps) > 1
 }
 
-// channelsDeep is how many channels an invocation makes.
+// channelsDeep returns the number of channels of an invocation.
 func (h *shader) channelsDeep() int { return h.block * max(1, h.blocks) }
 
-// segments are the parts of rows that an invocation makes.
+// segments returns the number of row parts, one for each invocation.
 func (h *shader) segments(e extent) int { return e.H * int(groups(e.W, h.pixels)) }
 
-// across is how many segments a workgroup is wide: all of its invocations, or a
-// power of 2 that covers what there is, and a subgroup that works together.
+// across returns the width of a workgroup in segments: all of its invocations, or the
+// smallest power of 2 that covers the output and keeps a cooperating subgroup together.
 func (h *shader) across(e extent) int {
 	across, least := h.wg, max(1, h.subgroup)
 	for across > least && across/2 >= h.segments(e) {
@@ -207,20 +209,20 @@ func (h *shader) across(e extent) int {
 	return across
 }
 
-// groups covers n invocations with workgroups of wg.
+// groups returns how many workgroups of wg cover n invocations.
 func groups(n, wg int) uint32 { return uint32((n + wg - 1) / wg) }
 
-// Choices name the kernel that an operation takes, by the operation's name
-// ("conv3d"), or by a class of it ("conv3d 128→256"), which goes first; others
-// take the first of their table that the adapter can run, or the last that is
-// better there. A weight that the chosen one can't take goes to one of those that
-// can; so do activations.
+// Choices name the kernel of an operation ("conv3d") or of a class of it ("conv3d
+// 128→256"), which takes precedence. Other operations use the first kernel of their
+// table that the adapter can run, or the last one that is better there. If the chosen
+// kernel cannot take a weight or an activation, another kernel that can takes its
+// place.
 type Choices map[string]string
 
-// newSet is NewSet with the tables of the operations.
+// newSet is NewSet with given tables.
 func newSet(elem Elem, info gpu.Info, choices Choices, tables []table) (*Set, error) {
 	s := &Set{Elem: elem, info: info, choices: choices, tables: tables, programs: map[string]*gpu.Program{}, workloads: workloads{}}
-	refused := "" // the first by name, so that the error is always the same
+	refused := "" // the first by name, so that the error is deterministic
 	for name, choice := range choices {
 		if !s.hasKernel(name, choice) && (refused == "" || name < refused) {
 			refused = name
@@ -232,13 +234,13 @@ func newSet(elem Elem, info gpu.Info, choices Choices, tables []table) (*Set, er
 	return nil, fmt.Errorf("wgsl: no kernel %q of %q on adapter %q: there %s", choices[refused], refused, info.Name, s.listKernels(refused))
 }
 
-// supports says whether the adapter can run a kernel, and canRun whether it can for the
+// supports reports whether the adapter can run a kernel; canRun also considers the
 // set's activations.
 func (s *Set) supports(k *kernel) bool { return k.needs == nil || k.needs(s.info) }
 func (s *Set) canRun(k *kernel) bool   { return s.supports(k) && (!k.onlyF16 || s.Elem == F16) }
 
-// hasKernel says whether the adapter can run the kernel of a name of a class's operation,
-// for whichever activations.
+// hasKernel reports whether the adapter can run this kernel of a class's operation, for
+// any kind of activations.
 func (s *Set) hasKernel(class, name string) bool {
 	operation, _, _ := strings.Cut(class, " ")
 	for i := range s.tables {
@@ -251,8 +253,8 @@ func (s *Set) hasKernel(class, name string) bool {
 	return false
 }
 
-// find is the one of the kernels of a class, or operation, that the adapter can run
-// and that fit (nil: all do) which is chosen or goes before the others.
+// find returns the kernel of a class or operation: among those that the adapter can run
+// and that fit (nil: all), the chosen one, or the one that comes first.
 func (s *Set) find(class string, fits func(k *kernel) bool) *kernel {
 	var found *kernel
 	operation, _, _ := strings.Cut(class, " ")
@@ -277,8 +279,8 @@ func (s *Set) find(class string, fits func(k *kernel) bool) *kernel {
 	return found
 }
 
-// listKernels says what an operation, or where there is none of the name what the set,
-// can run.
+// listKernels describes the kernels of an operation that the set can run, or, for an
+// unknown operation, the set's operations.
 func (s *Set) listKernels(name string) string {
 	kernels, operations := "are kernels", "are operations"
 	for i := range s.tables {
@@ -297,18 +299,18 @@ func (s *Set) listKernels(name string) string {
 	return kernels
 }
 
-// packing is that of the kernel an operation takes for a weight.
+// packing returns the packing of the kernel for a weight.
 func (s *Set) packing(name string, shape Shape) *Packing {
 	return s.find(classOf(name, shape), func(k *kernel) bool { return k.suits(shape) }).packing
 }
 
-// suits says whether weights of a shape are packed for a kernel.
+// suits reports whether weights of this shape can be packed for a kernel.
 func (k *kernel) suits(shape Shape) bool {
 	return (k.takes == nil || k.takes(shape)) && (!k.inputs8 || shape.I%8 == 0)
 }
 
-// kernel is the one that a class takes for weights packed so; nil is for an
-// operation without.
+// kernel returns the kernel of a class for weights with this packing; nil is for
+// operations without weights.
 func (s *Set) kernel(label, class string, p *Packing) *kernel {
 	k := s.find(class, func(k *kernel) bool { return k.packing == p })
 	if k == nil {
@@ -318,13 +320,13 @@ func (s *Set) kernel(label, class string, p *Packing) *kernel {
 	return k
 }
 
-// shader is that of a kernel that has one.
+// shader returns the shader of a kernel with only one.
 func (s *Set) shader(label, class string, p *Packing) *shader {
 	return s.kernel(label, class, p).shaders[0].forAdapter(s.info)
 }
 
-// Kernels are the names of an operation's kernels that an adapter can run for
-// activations stored as elem.
+// Kernels lists the kernels of an operation that an adapter can run for activations
+// stored as elem.
 func Kernels(operation string, elem Elem, info gpu.Info) []string {
 	s := &Set{Elem: elem, info: info}
 	var names []string

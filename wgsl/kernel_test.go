@@ -14,8 +14,8 @@ import (
 	"tessera/gpu/gputest"
 )
 
-// Every operation has a plain kernel that runs everywhere and takes everything;
-// names tell kernels of a table apart, and every shader is in one.
+// Every operation has a plain kernel that runs everywhere and takes everything. Names
+// distinguish kernels of a table, and a table has every shader.
 func TestTables(t *testing.T) {
 	files := map[string]bool{}
 	operations := map[string]bool{}
@@ -52,7 +52,7 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// The tile's sizes come into the text from the table, and nowhere else.
+// The tile's sizes come into the text only from the table.
 func TestTile(t *testing.T) {
 	h := row(t, "conv3d", "plain").shaders[0]
 	h.wg, h.pixels = 32, 6
@@ -78,8 +78,8 @@ func TestTile(t *testing.T) {
 	assert.Equal(t, [3]uint32{1, 2, 3}, h.cover(e))
 }
 
-// A tile's sizes are changed in the table, and nowhere else: shaders and grids
-// follow, and the results are right.
+// Changing a tile's sizes in the table suffices: shaders and grids follow, and the
+// results are right.
 func TestOtherTiles(t *testing.T) {
 	otherKernels(t)
 	dev := gputest.Open(t)
@@ -106,8 +106,8 @@ func TestOtherTiles(t *testing.T) {
 	}
 }
 
-// withMatrix is the tables with a second kernel of conv3d: its weights lie
-// otherwise, it takes channels by 16 alone, and it needs subgroups.
+// withMatrix returns the tables with a second kernel of conv3d: its weights have
+// another packing, it takes only multiples of 16 channels, and it needs subgroups.
 func withMatrix() []table {
 	matrix := kernel{
 		name: "matrix", packing: blocked(8, 16),
@@ -121,8 +121,8 @@ func withMatrix() []table {
 	return all
 }
 
-// The seat of a new kernel: chosen by name, it says how weights lie, and
-// weights that lie so are what its program is recorded for.
+// A new kernel, chosen by name, determines the packing of weights, and its program is
+// recorded for weights with that packing.
 func TestChosenKernel(t *testing.T) {
 	all := withMatrix()
 	able := gpu.Info{Name: "able", Subgroups: true}
@@ -161,13 +161,13 @@ func TestChosenKernel(t *testing.T) {
 	require.NotSame(t, got.Program, plainly.Program)
 	require.Same(t, got.Program, record(s, packing).Program, "recorded again")
 
-	// Not chosen, it is second to the plain one and still takes its weights.
+	// Not chosen, it comes after the plain kernel and still takes its own weights.
 	s, err = newSet(F32, able, nil, all)
 	require.NoError(t, err)
 	require.Same(t, blocks4x8, s.ConvPacking(wide, 1))
 	require.Contains(t, record(s, packing).Program.Source, "const BLOCK: u32 = 16;")
 
-	// Where it can't run, its weights are our bug.
+	// On an adapter that can't run it, its weights are a bug.
 	s, err = newSet(F32, gpu.Info{Name: "plain"}, nil, all)
 	require.NoError(t, err)
 	require.Same(t, blocks4x8, s.ConvPacking(wide, 1))
@@ -179,8 +179,8 @@ func TestChosenKernel(t *testing.T) {
 		func() { record(s, nil) })
 }
 
-// NVIDIA's cards take the shared-memory tiled kernels, but for weights that would leave most
-// of a workgroup idle; others take them when told to.
+// NVIDIA's cards use the kernels that are tiled in shared memory, except for weights
+// that leave most of a workgroup idle; other adapters use them by choice.
 func TestDefaultKernel(t *testing.T) {
 	wide, narrow, few := Shape{O: 32, I: 16, KT: 3, KS: 3}, Shape{O: 24, I: 64, KT: 3, KS: 3}, Shape{O: 64, I: 12, KT: 3, KS: 3}
 	packings := func(s *Set, at Shape) []*Packing {
@@ -212,8 +212,8 @@ func TestDefaultKernel(t *testing.T) {
 	assert.Equal(t, []string{"plain", "tiled"}, Kernels("conv3d", F16, gpu.Info{}))
 }
 
-// What cards run differs from what processors do: loops that store are unrolled,
-// and on some workgroups share what they read.
+// Cards run different texts than processors: loops that store are unrolled, and on some
+// cards workgroups share loads.
 func TestAsOnCards(t *testing.T) {
 	otherKernels(t)
 	dev := gputest.Open(t)
@@ -237,7 +237,7 @@ func TestAsOnCards(t *testing.T) {
 	}
 }
 
-// row is a kernel of a table.
+// row returns a kernel of a table.
 func row(t testing.TB, operation, name string) kernel {
 	for _, table := range tables {
 		for _, k := range table.kernels {
@@ -250,7 +250,7 @@ func row(t testing.TB, operation, name string) kernel {
 	return kernel{}
 }
 
-// shaderFiles are all texts, by folder and name.
+// shaderFiles lists all shaders, as folder and name.
 func shaderFiles(t testing.TB) []string {
 	files, err := fs.Glob(texts, "*/*.wgsl")
 	require.NoError(t, err)

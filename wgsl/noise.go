@@ -2,13 +2,12 @@ package wgsl
 
 import "math"
 
-// Noise fills dst with samples first, first+1, ... of the N(0,1) sequence of a
-// seed. A sample depends on nothing but the seed and its index, and has the
-// same bits on every machine: the bits come from Philox4x32-10 (Salmon et al.,
-// "Parallel random numbers: as easy as 1, 2, 3", 2011) with the index as its
-// counter and the seed as its key, and float64 arithmetic that is exactly
-// rounded everywhere turns them into a normal. So it is done here, not on a
-// device, whose transcendentals differ.
+// Noise fills dst with samples first, first+1, ... of the N(0,1) sequence of a seed. A
+// sample depends only on the seed and its index, and has the same bits on every
+// machine: the random bits come from Philox4x32-10 (Salmon et al., "Parallel random
+// numbers: as easy as 1, 2, 3", 2011) with the index as counter and the seed as key,
+// and float64 arithmetic that rounds exactly everywhere turns them into a normal. It
+// runs here instead of on a device, because devices differ in transcendental functions.
 func Noise(dst []float32, seed, first uint64) {
 	for i := range dst {
 		w := philox([4]uint32{uint32(first + uint64(i)), uint32((first + uint64(i)) >> 32)}, [2]uint32{uint32(seed), uint32(seed >> 32)})
@@ -18,7 +17,7 @@ func Noise(dst []float32, seed, first uint64) {
 	}
 }
 
-// philox is Philox4x32-10 of a counter and a key.
+// philox returns Philox4x32-10 of a counter and a key.
 func philox(counter [4]uint32, key [2]uint32) [4]uint32 {
 	for range 10 {
 		a := uint64(counter[0]) * 0xD2511F53
@@ -47,9 +46,9 @@ var (
 		7.86869131145613259100e-4, 1.84631831751005468180e-5, 1.42151175831644588870e-7, 2.04426310338993978564e-15}
 )
 
-// normalQuantile is the inverse of the normal distribution at p in (0, 1).
-// Products are converted explicitly, which forbids fused multiply-adds: some
-// processors have them and some don't.
+// normalQuantile is the inverse of the normal distribution at p in (0, 1). It converts
+// products explicitly, which prevents fused multiply-adds: only some processors have
+// them.
 func normalQuantile(p float64) float64 {
 	q := p - 0.5
 	if math.Abs(q) <= 0.425 {

@@ -8,27 +8,27 @@ type Shape struct {
 	Phases       int // of time, among the outputs of a ConvUpShape
 }
 
-// Packing is how a weight lies in memory, for the kernels that read it so:
-// [O/out, KT, KS, I/in, KS, in, out], so that for a block of outputs all that a
-// row of taps needs lies together, or [O/out, KT, I/in, KS, KS, out, in]. Identity is
-// the pointer; a Set says which one a weight takes.
+// Packing is the order of a weight in memory for the kernels that read it: [O/out, KT,
+// KS, I/in, KS, in, out], which keeps together what a block of outputs needs of a row
+// of taps, or [O/out, KT, I/in, KS, KS, out, in]. A packing is identified by its
+// pointer; a Set returns the one for a weight.
 type Packing struct {
 	in, out int
-	rows    bool // the second of these
+	rows    bool // the second order
 }
 
-// blocked is matrices of so many input and output channels.
+// blocked returns a packing in matrices of this many input and output channels.
 func blocked(in, out int) *Packing { return &Packing{in: in, out: out} }
 
-// blocks4x8 is what the plain kernels read.
+// blocks4x8 is the packing for the plain kernels.
 var blocks4x8 = blocked(4, 8)
 
-// tiled4x8 is what the tiled kernels read, whose workgroups are square: as many blocks of
-// channels deep as segments wide. They take what fills them. tiledF16 is the same for those
-// of halves, since no two kernels that don't take all shapes share one.
+// tiled4x8 is the packing for the tiled kernels, whose workgroups are square: as many
+// blocks of channels deep as segments wide. They take weights that fill them. tiledF16
+// is for those of halves: kernels that reject some shapes must not share a packing.
 var tiled4x8, tiledF16 = blocked(4, 8), blocked(4, 8)
 
-// String says it for messages.
+// String describes the packing for messages.
 func (p *Packing) String() string {
 	if p == nil {
 		return "none"
@@ -39,22 +39,22 @@ func (p *Packing) String() string {
 	return fmt.Sprintf("in blocks of %dx%d", p.in, p.out)
 }
 
-// Size is the number of elements of a packed weight.
+// Size returns the number of elements of a packed weight.
 func (p *Packing) Size(s Shape) int { return (s.O + p.out - 1) / p.out * s.KT * p.tap(s.I, s.KS) }
 
-// tap is the number of elements of a temporal tap, of i inputs in a block of
+// tap returns the number of elements of a temporal tap, for i inputs in a block of
 // outputs.
 func (p *Packing) tap(i, ks int) int { return ks * ks * ((i + p.in - 1) / p.in) * p.in * p.out }
 
-// Pack lays a weight out as p, from src in PyTorch's order [O, I, KT, KS, KS].
-// Output channel o is row order(o) of src, or zero where that is negative; nil
-// is the identity. dst has p.Size(s) elements, zeroed. Halves are their bits.
+// Pack writes src, a weight in PyTorch's order [O, I, KT, KS, KS], to dst in the order p.
+// Output channel o is row order(o) of src, or zero if that is negative; a nil order is
+// the identity. dst has p.Size(s) elements and is zeroed. Halves are stored as their bits.
 func Pack[E float32 | uint16](p *Packing, dst, src []E, s Shape, order func(o int) int) {
 	in, out := p.in, p.out
 	matrix := in * out
 	blocks := (s.I + in - 1) / in
 	taps := s.KT * s.KS * s.KS
-	// From an output, an input, a block of inputs and a row of taps to the next.
+	// Distances between outputs, inputs, blocks of inputs and rows of taps.
 	toOut, toIn, toBlock, toRow := 1, out, s.KS*matrix, blocks*s.KS*matrix
 	if p.rows {
 		toOut, toIn, toBlock, toRow = in, 1, s.KS*s.KS*matrix, s.KS*matrix

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Packing only moves numbers: each is where the layout's formula has it, and
-// the rest is zero.
+// Packing only moves numbers: each is at the place of the layout's formula, and the
+// rest is zero.
 func TestPack(t *testing.T) {
 	for _, c := range []struct {
 		in, out int
@@ -53,7 +53,7 @@ func TestPack(t *testing.T) {
 	}
 }
 
-// Rows come in any order, some of them not at all.
+// Rows may come in any order, and some may be missing.
 func TestPackOrder(t *testing.T) {
 	s := Shape{O: 8, I: 4, KT: 1, KS: 1}
 	src, dst := make([]float32, 2*4), make([]float32, blocks4x8.Size(s))

@@ -50,8 +50,8 @@ var paramsOf = map[string]any{
 	"unpatchify":     unpatchifyParams{},
 }
 
-// A shader's Params and its Go struct have the same fields, in name, order and
-// type; the Go name is the shader's with its first letter upper case.
+// A shader's Params and its Go struct have equal fields in name, order and type; the Go
+// name is the shader's with an upper-case first letter.
 func TestParams(t *testing.T) {
 	seen := map[string]bool{}
 	for _, table := range tables {
@@ -96,7 +96,7 @@ func shaderFields(t *testing.T, source string) []string {
 	return fields
 }
 
-// goFields lists the same of a Go struct.
+// goFields lists "Name type" of a Go struct.
 func goFields(t *testing.T, params any) []string {
 	wgsl := map[reflect.Type]string{
 		reflect.TypeFor[gpu.First]():     "vec4<u32>",

@@ -12,19 +12,19 @@ import (
 	"tessera/gpu/gputest"
 )
 
-// parted is an operation that makes rows from y0 on of its output, which are y, of
-// x. reads are the rows of x for that: n from `from` on, those outside of it left out.
+// parted is an operation that computes the rows y of its output, from y0 on, from x.
+// reads returns the rows of x for that: n from `from` on, without those outside of x.
 type parted struct {
 	x, y   Tensor
 	reads  func(y0, h int) (from, n int)
 	record func(b *gpu.Batch, x, y Tensor, y0, from int)
 }
 
-// sameRows are the rows that are made.
+// sameRows returns the output's rows.
 func sameRows(y0, h int) (from, n int) { return y0, h }
 
-// Rows made a few at a time, of parts of frames, are those made at once, bit for bit;
-// the others are left alone.
+// Rows computed a few at a time, on parts of frames, equal those computed at once, bit
+// for bit. Other rows are untouched.
 func TestParts(t *testing.T) {
 	dev := gputest.Open(t)
 	s, err := NewSet(F32, dev.Info(), nil)
@@ -96,7 +96,7 @@ func TestParts(t *testing.T) {
 	fillRandom(t, dev, filled...)
 	for name, p := range all {
 		t.Run(name, func(t *testing.T) {
-			h := 2 // rows of a part, but for the last
+			h := 2 // rows of a part, except the last
 			if p.y.H%2 == 1 {
 				h = 3
 			}
@@ -123,7 +123,7 @@ func TestParts(t *testing.T) {
 	dev.Free(filled...)
 }
 
-// fillRandom allocates buffers of floats, the same every time.
+// fillRandom allocates buffers of floats, always equal.
 func fillRandom(t *testing.T, dev *gpu.Device, buffers ...*gpu.Buffer) {
 	t.Helper()
 	require.NoError(t, dev.Alloc(buffers...))

@@ -13,8 +13,8 @@ type pointwiseParams struct {
 	Accumulate                    uint32
 }
 
-// PointwisePacking is how products without neighbours in space, Pointwise,
-// PixelShuffle and TimeConv, take their weight.
+// PointwisePacking returns the packing for products without spatial neighbours:
+// Pointwise, PixelShuffle and TimeConv.
 func (s *Set) PointwisePacking(shape Shape) *Packing { return s.packing("pointwise", shape) }
 
 // Pointwise describes one dispatch of y = W x + bias for every pixel.
@@ -24,7 +24,7 @@ type Pointwise struct {
 	XT, YT int    // the first frame of each
 	N      int    // frames
 	Add    bool   // add to Y, which holds the residual
-	ReLU   bool   // of the result
+	ReLU   bool   // apply ReLU to the result
 }
 
 // Pointwise records a 1x1 convolution.
@@ -34,8 +34,8 @@ func (s *Set) Pointwise(b *gpu.Batch, label string, p Pointwise) {
 	})
 }
 
-// PixelShuffle describes one dispatch of the upscale convolution, with the 3D
-// pixel shuffle in its store: a pixel becomes 2x2, a frame Phases frames.
+// PixelShuffle describes one dispatch of the upscale convolution, with the 3D pixel
+// shuffle at its store: a pixel becomes 2x2, a frame Phases frames.
 type PixelShuffle struct {
 	Weights        // output channels are [time phases, 2, 2, C], C padded to a multiple of 4
 	X, Y    Tensor // input and output
@@ -51,17 +51,17 @@ func (s *Set) PixelShuffle(b *gpu.Batch, label string, p PixelShuffle) {
 	})
 }
 
-// TimeConv describes one dispatch of a causal convolution over time alone: a
-// kernel of (KT, 1, 1).
+// TimeConv describes one dispatch of a causal convolution over time only: a kernel of
+// (KT, 1, 1).
 type TimeConv struct {
 	Weights
 	KT     int    // temporal taps of the weight; 0 is len(Taps)
-	Taps   []Tap  // the last 1 to 3 of them; what the others would read is zero
-	Step   int    // frames of x between two of N: the temporal stride
-	Phases int    // frames made of each: output channels are [Phases, C], earliest first
+	Taps   []Tap  // the last 1 to 3 taps; inputs of earlier taps are zero
+	Step   int    // frames of X between output frames: the temporal stride
+	Phases int    // frames made of each; output channels are [Phases, C], earliest first
 	Y      Tensor // output
 	T, N   int    // output frames T to T+N*Phases-1
-	ReLU   bool   // of the result
+	ReLU   bool   // apply ReLU to the result
 	Add    bool   // add to Y, which holds the residual
 }
 
@@ -77,7 +77,7 @@ type pointwise struct {
 	s      int
 	add    bool
 	relu   bool
-	later  int // as Conv3D has them
+	later  int // later and summed are as in Conv3D
 	summed bool
 }
 

@@ -135,7 +135,7 @@ type timeCase struct {
 	step, phases  int
 	zeros         bool // the past is zero, as in convVariant
 	whole, relu   bool
-	add           bool // to what is there
+	add           bool // adds to the output
 }
 
 func TestTimeConv(t *testing.T) {

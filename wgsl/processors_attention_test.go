@@ -10,8 +10,8 @@ import (
 	"tessera/gpu"
 )
 
-// Mesa's drivers for processors load keys and values together, and of each load 25
-// makes fewer sums.
+// Mesa's drivers for processors load keys and values together; version 25 computes
+// fewer sums per load.
 func TestAttentionKernel(t *testing.T) {
 	for _, c := range []struct {
 		info gpu.Info

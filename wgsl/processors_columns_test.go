@@ -11,8 +11,8 @@ import (
 	"tessera/gpu"
 )
 
-// Convolutions are in columns with Mesa 26's driver for processors, of 16 pixels, or of
-// 8 and two blocks where fewer rows so lie beyond the frame.
+// On Mesa 26's driver for processors, convolutions use columns of 16 pixels, or of 8
+// with two blocks if fewer rows then lie beyond the frame.
 func TestColumns(t *testing.T) {
 	for driver, name := range map[string]string{"Mesa 25.0.7-2 (LLVM 15.0.6) 0.0.1": "cooperative", "Mesa 26.2.6 (LLVM 22.1.8) 0.0.1": "columns"} {
 		s, err := NewSet(F32, llvmpipe(driver), nil)
@@ -44,7 +44,7 @@ func TestColumns(t *testing.T) {
 	}
 }
 
-// Enlarging ones are in columns of 8 pixels of a parity, with either driver.
+// Enlarging convolutions use columns of 8 pixels of a parity, with either driver.
 func TestEnlargingColumns(t *testing.T) {
 	for _, c := range []struct{ kernel, h, w, channels, pixels, blocks, rows, width, all int }{
 		{0, 64, 64, 128, 8, 2, 4, 32, 64 * 2},
@@ -62,8 +62,9 @@ func TestEnlargingColumns(t *testing.T) {
 	}
 }
 
-// On processors, whose drivers compile for seconds, one pipeline does for all of a
-// layer's dispatches: of one temporal tap or more, which add to what there is or not.
+// Drivers for processors compile for seconds, so there one pipeline serves all
+// dispatches of a layer: with one or more temporal taps, which add to the output or
+// don't.
 func TestSharedPipeline(t *testing.T) {
 	for name, info := range map[string]gpu.Info{
 		"mesa 25":        llvmpipe("Mesa 25.0.7-2 (LLVM 15.0.6) 0.0.1"),
@@ -92,7 +93,7 @@ func TestSharedPipeline(t *testing.T) {
 	}
 }
 
-// Those for a processor go before all others there.
+// On a processor, its kernels come before all others.
 func TestLikelyOnProcessors(t *testing.T) {
 	likely(t, llvmpipe("llvmpipe: Mesa 25.0.7"), map[string]string{"conv3d": "cooperative plain tiled", "conv3d_winograd": "transformed plain fused passes"})
 	likely(t, llvmpipe("llvmpipe: Mesa 26.2.6"), map[string]string{"conv3d": "columns cooperative plain tiled", "group_norm": "by_group_4 by_group plain"})

@@ -12,15 +12,15 @@ import (
 	"tessera/wgsl"
 )
 
-// A kernel of which one text is wrong is not used by a job that has it, however right
-// its others are: not by one that came first, nor by one whose plan has that text since
-// the kernel was chosen.
+// A job does not use a kernel with one wrong text, even if its other texts are right:
+// neither if the kernel came first, nor if the job's plan got that text after the
+// kernel was chosen.
 func TestWrongText(t *testing.T) {
 	b := newTrials(t)
 	main, err := os.ReadFile("processors/conv3d_main.wgsl")
 	require.NoError(t, err)
 	text := "#import tile\n#import elem\n#import weight\n#import conv3d_params\n#import processors/weights_invocation\n#import processors/multiply_loops\n#import processors/load_row_unrolled\n" + string(main)
-	texts := wgsl.Variant{Text: text, Name: "texts", WG: 64, Pixels: 4, Blocks: 2, Better: true, Old: "if real {", New: "if real && BLOCKS > 1u {"} // of one block it stores nothing
+	texts := wgsl.Variant{Text: text, Name: "texts", WG: 64, Pixels: 4, Blocks: 2, Better: true, Old: "if real {", New: "if real && BLOCKS > 1u {"} // with one block it stores nothing
 	workload := func(blocks int) map[wgsl.Workload]int64 {
 		d := wgsl.Workload{Class: wgsl.Class{Operation: "conv3d", In: 16, Out: 32}, Taps: 1, Kernel: "texts", Specialisation: wgsl.Specialisation{Blocks: blocks, Pixels: 4}}
 		return map[wgsl.Workload]int64{d: 1}

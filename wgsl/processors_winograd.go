@@ -27,18 +27,20 @@ type winogradInputs4Params struct {
 	Size, X0_at, X1_at, X2_at, X3_at, X4_at, X5_at uint32
 }
 
-// transformBytes is how many bytes of sums are made at a time: they are multiplied with
-// while the processor's cache has them. Tests make fewer.
+// transformBytes is the number of bytes of sums computed at a time, so that they are
+// still in the processor's cache when they are multiplied. Tests use less.
 var transformBytes = 8 << 20
 
-// transformRows is of how many rows they are at least; tests have less.
+// transformRows is the minimum number of rows computed at a time; tests use less.
 var transformRows = 8
 
-// sums is the bytes of those of x, so high, whose rows have so many bytes.
+// sums returns the bytes of the sums of an input of this height, given the bytes of a
+// row of sums.
 func (h *shader) sums(high int, row int64) int64 { return int64(min(high, h.sumsRows(row)+2)) * row }
 
-// sumsRows is how many rows of so many bytes there are at a time, but for one above and
-// below: whole columns of an invocation, of 8 pixels where there is no room for longer ones.
+// sumsRows returns the number of rows computed at a time, without one above and one
+// below, given the bytes of a row. It is a multiple of an invocation's column, or of 8
+// pixels if longer columns do not fit.
 func (h *shader) sumsRows(bytes int64) int {
 	rows, column := transformBytes/int(bytes)-2, min(h.pixels, transformRows)
 	if rows >= h.pixels {
@@ -47,8 +49,8 @@ func (h *shader) sumsRows(bytes int64) int {
 	return max(column, rows-rows%column)
 }
 
-// columns is the shader for so many channels: three blocks have columns of six pixels,
-// since sums of eight take a third longer to compile and are no faster.
+// columns returns the shader for this many channels. With three blocks, columns have
+// six pixels, because eight take a third longer to compile and are no faster.
 func (h *shader) columns(channels int) *shader {
 	suited := *h.covering(channels, 1)
 	if suited.blocks == 3 {
@@ -57,7 +59,7 @@ func (h *shader) columns(channels int) *shader {
 	return &suited
 }
 
-// transformed are the kernels whose input transforms are passes of their own.
+// transformed is the transform of kernels with a separate input transform.
 var transformed = transform{
 	bytes:  func(h *shader, outputs, high int, row int64) int64 { return h.columns(outputs).sums(high, row) },
 	frames: (*Set).winogradTransformed,
@@ -78,8 +80,8 @@ func (s *Set) winogradTransformed(b *gpu.Batch, label, class string, k *kernel, 
 	}
 }
 
-// eachRows records sums for rows of the output, as many at a time as sumsRows says, which
-// read n rows of x from `from` on.
+// eachRows calls record for the output's rows, as many at a time as sumsRows returns.
+// These rows read n rows of x from `from` on.
 func (h *shader) eachRows(row int64, high, y0, out int, record func(y, rows, from, n int)) {
 	most := h.sumsRows(row)
 	for y := 0; y < out; y += most {
@@ -90,7 +92,8 @@ func (h *shader) eachRows(row int64, high, y0, out int, record func(y, rows, fro
 	}
 }
 
-// inputTransform records the sums of n rows of the two or four frames from frame t on.
+// inputTransform records the sums of n rows of the frames for frame t on: four frames
+// for F(2,3), six for F(4,3).
 func (s *Set) inputTransform(b *gpu.Batch, label string, k *kernel, c *Conv3DWinograd, t, row, n int) {
 	const R = gpu.Read
 	var views [7]gpu.View
@@ -119,8 +122,8 @@ func (s *Set) inputTransform(b *gpu.Batch, label string, k *kernel, c *Conv3DWin
 	}, gpu.Cost{FLOPs: 16 * int64(size), Bytes: bytes}, views[:5]...)
 }
 
-// outputTransform2 and outputTransform4 are how often each product goes to each of the frames: the
-// powers of its point.
+// outputTransform2 and outputTransform4 are the factors of each product in each of the
+// frames: the powers of its point.
 var (
 	outputTransform2 = [6][4]float32{{1, 0}, {1, 1}, {1, -1}, {0, -1}}
 	outputTransform4 = [6][4]float32{
@@ -131,25 +134,26 @@ var (
 	}
 )
 
-// products are those of an input transform's sums with weights of as many sums.
+// products describes the products of an input transform's sums with weights of as many
+// sums.
 type products struct {
 	Weights
 	sums      *gpu.Buffer
-	H, W, C   int    // of each, of a temporal tap
-	taps      int    // temporal ones, whose channels lie behind one another; of frames one
-	top, left int    // of sums, for output pixel (0, 0)
+	H, W, C   int    // of each sum, of one temporal tap
+	taps      int    // temporal taps, whose channels follow one another; 1 for frames
+	top, left int    // of the sums, for output pixel (0, 0)
 	Y         Tensor // rows of the output
 	T, of     int    // output frames T to T+of-1
-	rows      bool   // they are `of` pixels of a row in place of frames
+	rows      bool   // `of` counts pixels of a row instead of frames
 	add, relu bool
 }
 
-// winogradProducts records them.
+// winogradProducts records the products.
 func (s *Set) winogradProducts(b *gpu.Batch, label, class string, h *shader, p *products) {
 	const R = gpu.Read
 	h = h.withReLU(p.relu)
 	n, columns, frames, wide, stride, shares := p.of+2, 3, p.of, p.Y.W, p.Y.Stride(), outputTransform4
-	if p.rows { // whose columns are in the sums
+	if p.rows { // the sums already include the columns
 		columns, frames, wide, stride = 1, 1, p.W, p.Y.C4()
 	}
 	if p.of == 2 {
@@ -157,7 +161,7 @@ func (s *Set) winogradProducts(b *gpu.Batch, label, class string, h *shader, p *
 	}
 	y, at := p.Y.Frames(p.T, frames)
 	in4 := p.taps * int(groups(p.C, 4))
-	e := extent{H: int(groups(p.Y.H, h.pixels)), W: h.pixels * 8 * int(groups(wide, 8)), C4: p.Y.C4(), N: 1} // segments are columns of pixels, eight of them together
+	e := extent{H: int(groups(p.Y.H, h.pixels)), W: h.pixels * 8 * int(groups(wide, 8)), C4: p.Y.C4(), N: 1} // segments are columns of pixels, in groups of eight
 	if h.suit != nil {
 		h, e = h.suit(h, extent{H: p.Y.H, W: wide, C4: p.Y.C4(), N: 1}, p.Y.C)
 	}

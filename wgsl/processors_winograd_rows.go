@@ -9,7 +9,8 @@ type winogradInputsRowsParams struct {
 	X_at, Y_at, All, Stride uint32
 }
 
-// winogradRowsTransformed records frames one by one, with an input transform of some rows at a time.
+// winogradRowsTransformed records separate frames with an input transform of some rows
+// at a time.
 func (s *Set) winogradRowsTransformed(b *gpu.Batch, label, class string, k *kernel, c *Conv3DWinogradRows) {
 	x := &c.Taps[0].X
 	h := k.shaders[0].columns(c.Y.C)
@@ -26,7 +27,7 @@ func (s *Set) winogradRowsTransformed(b *gpu.Batch, label, class string, k *kern
 	}
 }
 
-// rowInputTransform records those of n rows under temporal tap i of output frame t.
+// rowInputTransform records the sums of n rows under temporal tap i of output frame t.
 func (s *Set) rowInputTransform(b *gpu.Batch, label string, h *shader, c *Conv3DWinogradRows, i, t, row, n int) {
 	in := c.Taps[i].X.Part(row, n)
 	x, at := in.Frames(c.Taps[i].T+t, 1)

@@ -12,15 +12,15 @@ import (
 	"tessera/gpu/gputest"
 )
 
-// Sums that are made for few rows at a time give the same.
+// Sums computed for a few rows at a time give equal results.
 func TestWinogradRowInputsInRows(t *testing.T) {
 	inRows(t, "conv3d_winograd_rows", rowsCases, []int{4}, func(c convVariant, _ int) int64 {
 		return rowSums(&Tensor{C: c.C}, c.W, c.kt)
 	}, func(s *Set, c convVariant, _ int) gputest.Case { return rowsCase(s, c, F32) })
 }
 
-// Frames are made so on Mesa's drivers for processors, of many pixels and channels in f32;
-// with Mesa 25 those of pictures alone, of more.
+// Mesa's drivers for processors use rows for f32 frames with many pixels and channels;
+// Mesa 25 only for pictures, with more pixels.
 func TestWinogradRowsChosen(t *testing.T) {
 	one, three := Shape{O: 128, I: 128, KT: 1, KS: 3}, Shape{O: 128, I: 128, KT: 3, KS: 3}
 	for name, info := range map[string]gpu.Info{"transformed": llvmpipe("Mesa 25.0.7-2 (LLVM 15.0.6) 0.0.1"), "columns": llvmpipe("Mesa 26.2.6 (LLVM 22.1.8) 0.0.1"), "plain": {}} {

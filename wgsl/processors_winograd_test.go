@@ -10,7 +10,7 @@ import (
 	"tessera/gpu/gputest"
 )
 
-// Sums that are made for few rows at a time give the same frames.
+// Sums computed for a few rows at a time give equal frames.
 func TestWinogradInputsInRows(t *testing.T) {
 	inRows(t, "conv3d_winograd", winogradCases, []int{2, 4}, func(c convVariant, of int) int64 {
 		_, w := c.size()
@@ -18,8 +18,9 @@ func TestWinogradInputsInRows(t *testing.T) {
 	}, func(s *Set, c convVariant, of int) gputest.Case { return winogradCase(s, c, F32, of) })
 }
 
-// inRows runs cases by the kernels with an input transform, with room for one row and for three
-// between one above and one below, of so many bytes, and of as many frames or pixels together.
+// inRows runs cases with the kernels that have an input transform. It leaves room for
+// one row, and for three between one above and one below; row returns the bytes of a
+// row, and together the numbers of frames or pixels computed at once.
 func inRows(t *testing.T, operation string, cases []convVariant, together []int, row func(c convVariant, of int) int64, record func(s *Set, c convVariant, of int) gputest.Case) {
 	dev := gputest.Open(t)
 	if !subgroupsOf8(dev.Info()) {

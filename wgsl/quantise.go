@@ -18,22 +18,23 @@ type dequantiseParams struct {
 	X_at, Y_at uint32
 }
 
-// Quantised is a tensor for what x is in 8 bits, without memory: each row has the
-// largest number of its channels, four bytes each, in place of four pixels, and so
-// is no other by what else is quantised.
+// Quantised returns a tensor, without memory, for x in 8 bits. Each row also stores the
+// largest magnitude of each channel, four bytes each, in the space of four pixels. A
+// row's values therefore do not depend on what else is quantised.
 func (x *Tensor) Quantised() Tensor {
 	y := *x
 	y.Buffer, y.Elem, y.W = nil, I8, x.W+4
 	return y
 }
 
-// Quantise makes frame YT of Y, a Quantised, of frame XT of X. Dequantise makes X of Y.
+// Quantise describes the conversion of frame XT of X to frame YT of Y, which is a
+// Quantised tensor. Dequantise converts back.
 type Quantise struct {
 	X, Y   Tensor
 	XT, YT int
 }
 
-// check panics where the two don't fit.
+// check panics if the two tensors do not match.
 func (q *Quantise) check(label string) {
 	x, y := &q.X, &q.Y
 	if y.Elem != I8 || y.W != x.W+4 || y.H != x.H || y.C4() != x.C4() {
@@ -41,7 +42,7 @@ func (q *Quantise) check(label string) {
 	}
 }
 
-// Quantise records y as x in 8 bits.
+// Quantise records y = x in 8 bits.
 func (s *Set) Quantise(b *gpu.Batch, label string, q Quantise) {
 	q.check(label)
 	x, y := &q.X, &q.Y
@@ -54,7 +55,7 @@ func (s *Set) Quantise(b *gpu.Batch, label string, q Quantise) {
 	}, gpu.Cost{Bytes: x.FrameBytes() + y.FrameBytes()}, in, out)
 }
 
-// Dequantise records x as what y is in 8 bits.
+// Dequantise records x = the values of y.
 func (s *Set) Dequantise(b *gpu.Batch, label string, q Quantise) {
 	q.check(label)
 	x, y := &q.X, &q.Y

@@ -13,7 +13,7 @@ import (
 	"tessera/wgsl/ref"
 )
 
-// quantised are the shapes of both directions.
+// quantised are the shapes for both directions.
 var quantised = []struct {
 	name    string
 	H, W, C int
@@ -28,10 +28,10 @@ var quantised = []struct {
 	{"seedvr2_256", 24, 64, 256},
 }
 
-// steps is [rows, W, C] numbers of which none, as stored, is nearer than a hundredth of a
-// step to where f32 and the reference may round apart: of a channel's largest number,
-// some power of two, whole parts of 127 with less than a third of one beside. Channel
-// 5 has nothing but zeros.
+// steps returns [rows, W, C] numbers that f32 and the reference round alike: each, as
+// stored, is at least a hundredth of a step away from a rounding edge. A channel's
+// largest number is a power of two; others are whole multiples of its 127th plus less
+// than a third of one. Channel 5 is zero.
 func steps(rows, W, C int, e Elem) []float32 {
 	out := make([]float32, rows*W*C)
 	whole, beside := integers(3, len(out), -126, 126), random(4, len(out), 0, 1)
@@ -71,7 +71,7 @@ func TestQuantise(t *testing.T) {
 	}
 }
 
-// wordsOf is what rows are in 8 bits, word by word.
+// wordsOf returns rows in 8 bits, word by word.
 func wordsOf(data []float32, H, W, C int) []float64 {
 	q, m := ref.Quantise(wide(data), H, W, C)
 	pad := Pad4(C)
@@ -99,7 +99,7 @@ func wordsOf(data []float32, H, W, C int) []float64 {
 	return out
 }
 
-// There and back.
+// Quantise and dequantise.
 func TestDequantise(t *testing.T) {
 	dev := gputest.Open(t)
 	for _, c := range quantised {
@@ -109,7 +109,7 @@ func TestDequantise(t *testing.T) {
 			thereAndBack(t, dev, s, data, c.H, c.W, c.C, ref.Dequantise(q, m, c.H, c.W, c.C), bound(s.Elem, boundF32))
 		})
 	}
-	// Whole numbers of which 127 is the largest stay as they are.
+	// Whole numbers with a maximum of 127 stay as they are.
 	eachKernel(t, "dequantise", "exact", dev, func(t *testing.T, s *Set) {
 		data := integers(5, 7*33*6, -127, 127)
 		for i := range 7 * 6 { // a row's first pixel
@@ -119,7 +119,8 @@ func TestDequantise(t *testing.T) {
 	})
 }
 
-// thereAndBack wants what x is in 8 bits, made in bands of four rows, as numbers.
+// thereAndBack quantises x in bands of four rows, dequantises it, and compares the
+// numbers.
 func thereAndBack(t *testing.T, dev *gpu.Device, s *Set, data []float32, H, W, C int, want []float64, bound float64) {
 	t.Helper()
 	xs, x := activation("x", s.Elem, 1, H, W, C, data)
@@ -147,7 +148,7 @@ func thereAndBack(t *testing.T, dev *gpu.Device, s *Set, data []float32, H, W, C
 	test.Run(t, dev)
 }
 
-// A tensor that isn't quantised, or another's, is a bug.
+// A tensor that isn't quantised, or that belongs to another, is a bug.
 func TestQuantiseOfOthers(t *testing.T) {
 	s := plain(t, F32)
 	x := Tensor{Buffer: &gpu.Buffer{Size: 1 << 10}, T: 1, H: 2, W: 3, C: 4}

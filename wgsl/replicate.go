@@ -2,9 +2,9 @@ package wgsl
 
 import "tessera/gpu"
 
-// Replicate copies frames and repeats their edges: pixel (r, s) of the output is pixel
-// (Y0 + r, X0 + s) of the input, or the one closest to that; where Mirror is set the one as
-// far inside of the frame's edge. X may be rows of frames of Height, from row Top on.
+// Replicate copies frames and repeats their edges. Pixel (r, s) of the output is pixel
+// (Y0 + r, X0 + s) of the input, or the closest one; with Mirror, the one as far inside
+// of the frame's edge. X may hold rows of frames of Height, from row Top on.
 type Replicate struct {
 	Y0, X0 int
 	Mirror bool

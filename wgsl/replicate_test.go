@@ -13,8 +13,8 @@ func TestReplicate(t *testing.T) {
 	for _, c := range []struct {
 		name         string
 		T, H, W, C   int
-		y0, x0, h, w int // of what is made
-		row, of      int // x begins at that row of frames that are so high; 0: it is all of them
+		y0, x0, h, w int // of the output
+		row, of      int // x begins at this row of frames of this height; 0: x is the whole frame
 	}{
 		{"one_pixel", 1, 1, 1, 4, -1, -1, 3, 3, 0, 0},
 		{"one_around", 2, 5, 7, 12, -1, -1, 7, 9, 0, 0},
@@ -53,8 +53,8 @@ func TestMirror(t *testing.T) {
 	for _, c := range []struct {
 		name       string
 		T, H, W, C int
-		y0, h      int // rows of what is made
-		top, rows  int // rows of the frames that are there for them
+		y0, h      int // rows of the output
+		top, rows  int // rows of the frames that are available for them
 	}{
 		{"one_around", 2, 5, 7, 12, -1, 7, 0, 5},
 		{"two_pixels", 1, 2, 2, 6, -1, 4, 0, 2},

@@ -6,13 +6,13 @@ import (
 	"tessera/gpu"
 )
 
-// RMSNorm describes a norm of every pixel by itself, over its channels.
+// RMSNorm describes a norm of each pixel over its channels.
 type RMSNorm struct {
 	Gamma *gpu.Buffer // f32, a number per channel, padded to a multiple of 4
-	Eps   float32     // is added to the mean of squares
+	Eps   float32     // added to the mean of squares
 	SiLU  bool        // y*sigmoid(y) of the result
 
-	X, Y   Tensor // input and output, of the same size; in one buffer they are the same frames
+	X, Y   Tensor // input and output, of equal size; if they share a buffer, their frames must be the same
 	XT, YT int    // the first frame of each
 	N      int    // frames
 }
@@ -26,15 +26,15 @@ type rmsNormParams struct {
 	Y_at  uint32
 }
 
-// rmsGrid covers all pixels with invocations of a lane of some.
+// rmsGrid covers all pixels; each invocation is one lane of several pixels.
 func rmsGrid(h *shader, e extent) [3]uint32 {
 	return [3]uint32{groups(e.N*e.H*e.W, h.pixels*h.wg/rmsLanes(e.C4)), 1, 1}
 }
 
-// rmsLanes is how many invocations share a pixel of c4 vec4s: 8, so that they
-// read 64 or 128 bytes side by side; 16 of them where there is enough to do for
-// each, fewer where there is not. Each adds up what all found: on lavapipe 16
-// cost a third more than 8 at 192 channels, a tenth at 1024, and 32 twice as much.
+// rmsLanes returns how many invocations share a pixel of c4 vec4s: 8, so that they read
+// 64 or 128 bytes side by side; 16 if each then has enough work; fewer for few vec4s.
+// Each adds up the sums of all: on lavapipe, 16 cost a third more than 8 at 192
+// channels, a tenth more at 1024, and 32 twice as much.
 func rmsLanes(c4 int) int {
 	lanes := 8
 	if c4 >= 64 {

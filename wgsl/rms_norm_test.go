@@ -35,7 +35,7 @@ func TestRMSNorm(t *testing.T) {
 		{"one_pixel", 1, 1, 1, 96, 1, true},
 		{"many_groups", 1, 67, 71, 24, 1, true},
 		{"cut_up", 1, 17, 19, 48, 1, true},
-		{"large", 2, 5, 7, 1024, 6e4 / 4.5, true}, // 5 halves in a million are beyond 65504: none of these
+		{"large", 2, 5, 7, 1024, 6e4 / 4.5, true}, // 5 halves in a million are beyond 65504; none of these is
 		{"tiny", 2, 5, 7, 160, 1e-7, false},       // subnormal halves
 		{"below_the_floor", 1, 3, 5, 48, 1e-14, false},
 	}
@@ -62,8 +62,8 @@ func TestRMSNormLargest(t *testing.T) {
 	})
 }
 
-// A zero pixel stays zero, and so does a zero channel; pixels differ by orders
-// of magnitude, so that a neighbour's length would show.
+// A zero pixel stays zero, and so does a zero channel. Pixels differ by orders of
+// magnitude, so that a neighbour's length would show.
 func TestRMSNormPixels(t *testing.T) {
 	dev := gputest.Open(t)
 	for _, C := range []int{12, 48, 192, 260} {
@@ -82,7 +82,7 @@ func TestRMSNormPixels(t *testing.T) {
 	}
 }
 
-// Where numbers are small, what is added to the mean of their squares counts.
+// With small numbers, the eps added to the mean of their squares matters.
 func TestRMSNormEps(t *testing.T) {
 	dev := gputest.Open(t)
 	for _, deviation := range []float64{1, 1e-3} {
@@ -92,8 +92,8 @@ func TestRMSNormEps(t *testing.T) {
 	}
 }
 
-// One channel has all of a pixel's length, and becomes -16: SiLU is still right
-// there, far below where it levels off.
+// One channel has all of a pixel's length, and becomes -16: SiLU is still right there,
+// far below where it levels off.
 func TestRMSNormFarSiLU(t *testing.T) {
 	dev := gputest.Open(t)
 	eachKernel(t, "rms_norm", "one_channel_of_256", dev, func(t *testing.T, s *Set) {
@@ -137,7 +137,7 @@ func checkRMSNorm(t *testing.T, dev *gpu.Device, s *Set, T, H, W, C int, data []
 	test.Run(t, dev)
 }
 
-// A frame may go to another one, and frames around it stay.
+// A frame may go to another position, and the frames around it stay.
 func TestRMSNormFrames(t *testing.T) {
 	dev := gputest.Open(t)
 	eachKernel(t, "rms_norm", "frame_2_to_1", dev, func(t *testing.T, s *Set) {
@@ -161,7 +161,7 @@ func TestRMSNormFrames(t *testing.T) {
 	})
 }
 
-// BenchmarkRMSNorm is a norm of a 128x128 frame.
+// BenchmarkRMSNorm measures a norm of a 128x128 frame.
 func BenchmarkRMSNorm(b *testing.B) {
 	dev := gputest.Open(b)
 	for _, e := range []Elem{F32, Packed} {

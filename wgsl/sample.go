@@ -12,8 +12,8 @@ type sampleParams struct {
 	Moments_at, Noise_at, Z_at uint32
 }
 
-// Sample makes latents of moments, in the model's own scale. Z and Noise are
-// f32 whatever the set's Elem is.
+// Sample draws latents from moments, in the model's own scale. Z and Noise are always
+// f32.
 type Sample struct {
 	Moments Tensor // 2*Z.C channels, mean and log-variance
 	Noise   Tensor // N(0,1), shaped like Z
@@ -21,7 +21,7 @@ type Sample struct {
 	T, N    int // frames T to T+N-1 of all
 }
 
-// Sample records z, drawn of its moments.
+// Sample records z, drawn from the moments.
 func (s *Set) Sample(b *gpu.Batch, label string, d Sample) {
 	moments, noise, z, n := d.Moments, d.Noise, d.Z, d.N
 	if moments.C != 2*z.C {

@@ -55,7 +55,7 @@ func TestSample(t *testing.T) {
 					s.Sample(b, t.Name(), Sample{Moments: moments.in(in[0]), Noise: noise.in(in[1]), Z: z.in(out), T: 1, N: c.T})
 				},
 				Want:  padded(want, c.Z),
-				Bound: boundF32, // z is f32 whatever the moments are
+				Bound: boundF32, // z is always f32
 			}
 			test.Run(t, dev)
 		})
@@ -77,8 +77,8 @@ func TestPhilox(t *testing.T) {
 	}
 }
 
-// The quantile against the distribution, math.Erfc; its relative error grows
-// with x^2. The logarithm against math.Log, equal but for the last place.
+// The quantile against the distribution, math.Erfc; its relative error grows with x^2.
+// The logarithm against math.Log, which may differ in the last place.
 func TestNormalQuantile(t *testing.T) {
 	for _, p := range []float64{0x1p-53, 1e-12, 1e-9, 1e-5, 0.01, 0.07, 0.0749999, 0.0750001, 0.1, 0.3, 0.4999, 0.5} {
 		x := normalQuantile(p)
@@ -93,7 +93,7 @@ func TestNormalQuantile(t *testing.T) {
 	}
 }
 
-// Noise is the same in pieces, differs by seed, and has the moments of N(0,1).
+// Noise is equal in pieces, differs by seed, and has the moments of N(0,1).
 func TestNoise(t *testing.T) {
 	const n = 200000
 	whole, part, other := make([]float32, n), make([]float32, 100), make([]float32, n)
@@ -119,8 +119,8 @@ func TestNoise(t *testing.T) {
 	} {
 		assert.InDelta(t, m.want, m.got, m.limit, m.name)
 	}
-	// Bits from a Philox4x32-10 of 10 lines of Python and its statistics module:
-	// struct.pack("<f", NormalDist().inv_cdf(u)). They may never change.
+	// Bits from a Philox4x32-10 in 10 lines of Python and its statistics module:
+	// struct.pack("<f", NormalDist().inv_cdf(u)). They must never change.
 	for i, want := range []uint32{0x3f9d2c14, 0x3ee4106a, 0xbf2ec4c0, 0x3f32dd39} {
 		assert.Equal(t, want, math.Float32bits(whole[i]), "bits of sample %d", i)
 	}

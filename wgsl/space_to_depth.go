@@ -2,10 +2,10 @@ package wgsl
 
 import "tessera/gpu"
 
-// SpaceToDepth makes one frame of FT and one pixel of FS x FS: what falls on a pixel,
-// channel fastest, becomes its channels, each the mean of G numbers in a row. Where Y has
-// more channels they begin again. Output pixel (r, s) begins at row Y0 + FS*r and column
-// X0 + FS*s of the input.
+// SpaceToDepth turns FT frames into one and FS x FS pixels into one. The numbers of
+// such a block, channel fastest, become the output's channels, each the mean of G
+// consecutive numbers. If Y has more channels, the sequence repeats. Output pixel (r,
+// s) starts at row Y0 + FS*r and column X0 + FS*s of the input.
 type SpaceToDepth struct {
 	FT, FS, G int
 	Y0, X0    int
@@ -41,8 +41,8 @@ func (s *Set) SpaceToDepth(b *gpu.Batch, label string, d SpaceToDepth) {
 	}, blocksCost(int64(n)*int64(y.H*y.W), y.C*d.G, &y, d.G, d.Add), in, out)
 }
 
-// blocksCost is that of so many pixels of y, each of which reads so many numbers and adds
-// up g for a channel.
+// blocksCost returns the cost of this many pixels of y, each of which reads `read`
+// numbers and sums g of them for a channel.
 func blocksCost(pixels int64, read int, y *Tensor, g int, add bool) gpu.Cost {
 	c := gpu.Cost{Bytes: pixels * (int64(read)*int64(y.Elem.Bytes()) + y.pixelBytes())}
 	if g > 1 {

@@ -14,7 +14,7 @@ func TestSpaceToDepth(t *testing.T) {
 		name               string
 		T, H, W, cIn, cOut int // T, H, W of the output
 		d                  SpaceToDepth
-		around             int // rows and columns that the input has more
+		around             int // additional rows and columns of the input
 	}{
 		{"one_pixel", 1, 1, 1, 4, 16, SpaceToDepth{FT: 1, FS: 2, G: 1}, 0},
 		{"squares", 2, 3, 5, 8, 32, SpaceToDepth{FT: 1, FS: 2, G: 1}, 0},
@@ -88,8 +88,8 @@ func TestDepthToSpace(t *testing.T) {
 	}
 }
 
-// checkBlocks runs an operation on x of a shape, [T, H, W, C], that makes y of another, or
-// adds to that.
+// checkBlocks runs an operation that computes y from x, of shapes [T, H, W, C], or adds
+// to y.
 func checkBlocks(t *testing.T, dev *gpu.Device, s *Set, data []float32, in, out [4]int, add bool, want []float64, record func(b *gpu.Batch, x, y Tensor)) {
 	t.Helper()
 	xs, x := activation("x", s.Elem, in[0], in[1], in[2], in[3], data)

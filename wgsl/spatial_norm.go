@@ -2,23 +2,23 @@ package wgsl
 
 import "tessera/gpu"
 
-// SpatialNorm describes SiLU of a group norm that is multiplied by Times and added to
-// Plus. Those are of a smaller clip: each of its pixels stands for a square of X's pixels,
-// and each of its frames for several of X's.
+// SpatialNorm describes a group norm multiplied by Times, plus Plus, followed by SiLU.
+// Times and Plus belong to a smaller clip: each of their pixels covers a square of X's
+// pixels, and each of their frames several of X's.
 type SpatialNorm struct {
 	_ gpu.Incomparable
 
-	Factors gpu.View // of all frames of a clip together, as GroupFactors makes them
+	Factors gpu.View // over all frames of a clip, from GroupFactors
 
-	X, Y   Tensor // input and output, of the same size; in one buffer they are the same frames
+	X, Y   Tensor // input and output, of equal size; if they share a buffer, their frames must be the same
 	XT, YT int    // the first frame of each
 	N      int    // frames
 
-	Times, Plus Tensor // of one size, with X's channels
+	Times, Plus Tensor // of equal size, with X's channels
 	ZT          int    // their frame for frame XT
-	Each        int    // frames of X that have one of theirs
+	Each        int    // frames of X that share one of theirs
 	Lead        int    // of those, frames before XT
-	Top         int    // rows of X above its first one that have their first row, too
+	Top         int    // rows of X above its first one that share their first row
 }
 
 type spatialNormParams struct {
@@ -29,7 +29,7 @@ type spatialNormParams struct {
 	Lead                           uint32
 }
 
-// SpatialNorm records y, by factors that are there.
+// SpatialNorm records y, with existing factors.
 func (s *Set) SpatialNorm(b *gpu.Batch, label string, n SpatialNorm) {
 	x, y, z := &n.X, &n.Y, &n.Times
 	side, pixels := x.W/z.W, x.H*x.W

@@ -51,7 +51,7 @@ func TestSpatialNorm(t *testing.T) {
 				if c.t > head {
 					n.Each = (c.T - head) / (c.t - head)
 				}
-				for _, r := range Runs(c.T, 3, func(t, _ int) bool { return t >= head }) { // some begin within the frames of a smaller one
+				for _, r := range Runs(c.T, 3, func(t, _ int) bool { return t >= head }) { // some begin within the frames that share a smaller one
 					n.XT, n.YT, n.N, n.ZT, n.Lead = 1+r.T, 1+r.T, r.N, 1, 0
 					if r.T >= head {
 						n.ZT, n.Lead = 1+head+(r.T-head)/n.Each, (r.T-head)%n.Each

@@ -11,16 +11,17 @@ type sumTapsParams struct {
 	Size, Taps uint32
 }
 
-// SumTaps describes a 3x3 convolution's weight whose first temporal taps are made
-// one, their sum: for frames of which those read the same.
+// SumTaps describes a 3x3 convolution's weight whose first temporal taps are replaced
+// by their sum, for output frames for which these taps read the same frame.
 type SumTaps struct {
 	Weights
-	Shape Shape       // theirs
-	First int         // taps that become one: 2 or more
-	To    *gpu.Buffer // of at least the bytes of Summed
+	Shape Shape       // of the weights
+	First int         // taps that are summed: 2 or more
+	To    *gpu.Buffer // at least Summed bytes
 }
 
-// summed is how sums of weights are stored: as activations are.
+// summed returns the storage of summed weights: that of activations, but halves as
+// Packed.
 func (s *Set) summed() Elem {
 	if s.Elem == F32 {
 		return F32
@@ -28,13 +29,13 @@ func (s *Set) summed() Elem {
 	return Packed
 }
 
-// Summed is the bytes of a weight in a packing whose first taps are made one.
+// Summed returns the bytes of a weight in a packing with its first taps summed.
 func (s *Set) Summed(p *Packing, shape Shape, first int) int64 {
 	shape.KT -= first - 1
 	return int64(p.Size(shape) * s.summed().Bytes())
 }
 
-// SumTaps records the sum and gives the weights that it makes.
+// SumTaps records the sum and returns the new weights.
 func (s *Set) SumTaps(b *gpu.Batch, label string, c SumTaps) Weights {
 	shape, taps := c.Shape, c.Shape.KT-c.First+1
 	if c.First < 2 || taps < 1 || c.To.Size < s.Summed(c.Packing, shape, c.First) {

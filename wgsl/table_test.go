@@ -28,8 +28,8 @@ A tile is invocations per workgroup × pixels × channels per invocation; the ad
 |---|---|---|---|---|---|---|---|
 `
 
-// TestKernelsPage holds docs/reference/kernels.md, and that a kernel which goes first somewhere, or
-// may be chosen, says what for.
+// TestKernelsPage checks docs/reference/kernels.md, and that a kernel that comes first somewhere,
+// or may be chosen, says why.
 func TestKernelsPage(t *testing.T) {
 	var page strings.Builder
 	page.WriteString(kernelsHead)
@@ -38,8 +38,10 @@ func TestKernelsPage(t *testing.T) {
 			assert.Equal(t, k.better != nil, k.first != "", "%s/%s: first on, and better", table.operation, k.name)
 			if i > 0 {
 				assert.NotEmpty(t, k.gain, "%s/%s", table.operation, k.name)
-				_, err := os.Stat("../docs/benchmarks/" + k.page + ".md")
+				file, section, _ := strings.Cut(k.page, "#")
+				page, err := os.ReadFile("../docs/" + file)
 				assert.NoError(t, err, "%s/%s", table.operation, k.name)
+				assert.Contains(t, strings.ToLower(string(page)), "\n## "+section, "%s/%s: section of docs/%s", table.operation, k.name, file)
 			}
 			page.WriteString(kernelLine(table.operation, &k))
 		}
@@ -72,7 +74,11 @@ func kernelLine(operation string, k *kernel) string {
 		weights = strings.TrimPrefix(k.packing.String(), "in blocks of ")
 	}
 	if k.page != "" {
-		measured = fmt.Sprintf("[%s](../benchmarks/%[1]s.md)", k.page)
+		_, section, ok := strings.Cut(k.page, "#")
+		if !ok {
+			section = strings.TrimSuffix(path.Base(k.page), ".md")
+		}
+		measured = fmt.Sprintf("[%s](../%s)", section, k.page)
 	}
 	return fmt.Sprintf("| %s | %s | %s | %s | %s | %s | %s | %s |\n", operation, k.name, strings.Join(files, ", "), strings.Join(tiles, ", "), weights, k.first, k.gain, measured)
 }

@@ -8,36 +8,39 @@ import (
 	"strings"
 )
 
-// The shaders: plain ones run everywhere, cards and processors have those that such
-// adapters take before them, shared is what they import.
+// The shaders: plain/ runs everywhere, cards/ and processors/ are for such adapters,
+// shared/ is what they import.
 //
 //go:embed */*.wgsl
 var embedded embed.FS
 
-// texts are the shaders; a test may add some.
+// texts are the shaders; tests may add some.
 var texts fs.FS = embedded
 
-// source is the complete WGSL of a shader. `#import NAME` stands for a file, once:
-// FOLDER/NAME.wgsl, or NAME of shared/, where `tile` is the constants of the kernel's row,
-// and `elem`, `weight` and `weight8` end in the storage asked for, `elem` also in ReLU or LeakyReLU. `#unroll NAME COUNT`
-// writes the lines up to its `#end` COUNT times, with the number in place of {NAME}; COUNT
-// is a number or a constant of the tile.
+// source returns the complete WGSL of a shader.
+//
+// `#import NAME` inserts a file once: FOLDER/NAME.wgsl, or NAME of shared/. `tile`
+// stands for the constants of the kernel's row. `elem`, `weight` and `weight8` get the
+// requested storage as a suffix; `elem` may also get ReLU or LeakyReLU.
+//
+// `#unroll NAME COUNT` repeats the lines up to its `#end` COUNT times, with the number
+// in place of {NAME}. COUNT is a number or a constant of the tile.
 func (h *shader) source(elem, weight Elem) string {
 	l := loader{shader: h, elem: elem, weight: weight, seen: map[string]bool{}}
 	l.add(h.file)
 	return l.directives + l.out.String()
 }
 
-// loader puts a shader together.
+// loader assembles a shader.
 type loader struct {
 	shader       *shader
 	elem, weight Elem
-	directives   string // enable and diagnostic, which go before all else
+	directives   string // enable and diagnostic, which must come first
 	seen         map[string]bool
 	out          strings.Builder
 }
 
-// add adds a file.
+// add appends a file.
 func (l *loader) add(name string) {
 	text, err := fs.ReadFile(texts, name+".wgsl")
 	if err != nil {
@@ -59,7 +62,7 @@ func (l *loader) add(name string) {
 	}
 }
 
-// importing adds what an import names.
+// importing appends the file or constants of an import.
 func (l *loader) importing(name string) {
 	switch name {
 	case "tile":
@@ -85,7 +88,7 @@ func (l *loader) importing(name string) {
 	l.add(name)
 }
 
-// stored is how activations lie for the shader.
+// stored returns the storage of activations as the shader reads them.
 func (l *loader) stored() Elem {
 	if l.shader.words && l.elem == F16 {
 		return Packed
@@ -93,7 +96,7 @@ func (l *loader) stored() Elem {
 	return l.elem
 }
 
-// unroll writes loops out.
+// unroll expands loops.
 func (h *shader) unroll(text string) string {
 	before, rest, ok := strings.Cut(text, "#unroll ")
 	if !ok {
@@ -101,7 +104,7 @@ func (h *shader) unroll(text string) string {
 	}
 	head, rest, _ := strings.Cut(rest, "\n")
 	name, count, _ := strings.Cut(head, " ")
-	end := 0 // of the block, past those in it
+	end := 0 // of the block, after nested blocks
 	for open := 1; open > 0; {
 		line, _, _ := strings.Cut(rest[end:], "\n")
 		switch {
@@ -119,7 +122,7 @@ func (h *shader) unroll(text string) string {
 	return before + h.unroll(rest[end:])
 }
 
-// count is a number, or a constant of the tile.
+// count returns a number, or the value of a constant of the tile.
 func (h *shader) count(of string) int {
 	if n, err := strconv.Atoi(of); err == nil {
 		return n
@@ -132,7 +135,7 @@ func (h *shader) count(of string) int {
 	panic(fmt.Sprintf("wgsl: %s: #unroll %s: no such constant", h.file, of))
 }
 
-// tile is the constants of a shader's text.
+// tile returns the constants of a shader's text.
 func (h *shader) tile() string {
 	var text strings.Builder
 	for _, c := range h.constants() {
@@ -144,15 +147,16 @@ func (h *shader) tile() string {
 	return text.String()
 }
 
-// constant is one of a shader's text.
+// constant is a constant of a shader's text.
 type constant struct {
 	name  string
 	value int
 }
 
-// constants are those of the tile: invocations of a workgroup; pixels, blocks of channels
-// and vec4s of a block that an invocation makes; taps side by side, the stride between the
-// pixels under them, and how many pixels lie under all; and others of its row.
+// constants returns those of the tile: invocations of a workgroup; pixels, blocks of
+// channels and vec4s of a block of an invocation; adjacent taps, the stride between the
+// pixels under them, and the number of pixels under all of them; and the row's other
+// sizes.
 func (h *shader) constants() []constant {
 	all := []constant{{"WG", h.wg}}
 	if h.pixels > 0 {

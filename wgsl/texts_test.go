@@ -14,16 +14,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Every text that a program can have, once. With TESSERA_CASES=FOLDER they are
-// written there, so that another compiler sees those too that no case runs. The log has
-// a checksum of each kernel's texts, from which tools/test finds those that changed.
+// Every text that a program can have, once. With TESSERA_CASES=FOLDER they are written
+// there, so that another compiler also sees texts that no case runs. The log has a
+// checksum of each kernel's texts; tools/test uses it to find those that changed.
 func TestSources(t *testing.T) {
-	sources := map[string]string{} // by text, a name
+	sources := map[string]string{} // names, by text
 	all := 0
 	for _, table := range tables {
 		for _, k := range table.kernels {
 			if k.onlyF16 {
-				continue // in Dawn's own language, or of words as halves, which other compilers don't take
+				continue // in Dawn's own language, or words read as halves, which other compilers reject
 			}
 			sum := sha256.New()
 			shaders := slices.Clone(k.shaders)
@@ -55,12 +55,12 @@ func TestSources(t *testing.T) {
 	}
 }
 
-// takesReLU says whether an operation's record has ReLU.
+// takesReLU reports whether an operation's parameters have ReLU.
 func takesReLU(operation string) bool {
 	return strings.HasPrefix(operation, "conv") || operation == "pointwise" || operation == "group_norm"
 }
 
-// withoutComments is a text without comments, indentation and empty lines.
+// withoutComments removes comments, indentation and empty lines.
 func withoutComments(text string) string {
 	var out strings.Builder
 	for line := range strings.Lines(text) {
@@ -72,7 +72,7 @@ func withoutComments(text string) string {
 	return out.String()
 }
 
-// What stands between #unroll and #end is repeated, blocks in blocks too.
+// The lines between #unroll and #end are repeated, including nested blocks.
 func TestUnroll(t *testing.T) {
 	h := &shader{sizes: []constant{{"ROWS", 2}, {"COLUMNS", 2}, {"NONE", 0}}}
 	got := h.unroll("a\n#unroll r ROWS\nb{r}\n#unroll c COLUMNS\nc{r}{c}\n#end\nd\n#end\n#unroll n NONE\ne\n#end\n#unroll k 3\n{k}\n#end\nf{x}\n")

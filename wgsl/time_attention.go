@@ -6,14 +6,14 @@ import (
 	"tessera/gpu"
 )
 
-// TimeAttention describes softmax(q k^T / sqrt(D)) v over the frames up to the query's, of
-// each pixel by itself, with Heads of D channels each.
+// TimeAttention describes softmax(q k^T / sqrt(D)) v over the frames up to the query's,
+// for each pixel separately, with Heads of D channels each.
 type TimeAttention struct {
-	Heads int    // 1, or as many as divide C into multiples of 4
+	Heads int    // 1, or a number that divides C into multiples of 4
 	Unit  bool   // queries and keys are divided by their lengths
-	QKV   Tensor // 3*Pad4(C) channels: query, key and value of a pixel one after the other, each padded
+	QKV   Tensor // 3*Pad4(C) channels: a pixel's query, key and value in sequence, each padded
 	O     Tensor // output, C channels
-	T, N  int    // frames T to T+N-1 of both, which see none before T
+	T, N  int    // frames T to T+N-1 of both, which attend to none before T
 }
 
 type timeAttentionParams struct {

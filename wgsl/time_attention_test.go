@@ -29,7 +29,7 @@ func TestTimeAttention(t *testing.T) {
 		{"cosmos", 4, 2, 2, 512, 1, false, 1},
 		{"many_frames", 67, 1, 2, 32, 1, true, 1},
 		{"one_over_a_workgroup", 2, 1, 65, 32, 1, true, 1},
-		{"peaked", 6, 3, 5, 64, 1, false, 6},    // scores of some 100: one frame takes most
+		{"peaked", 6, 3, 5, 64, 1, false, 6},    // scores around 100: one frame dominates
 		{"short", 6, 3, 5, 32, 1, true, 0.5e-6}, // lengths around 1e-5
 	} {
 		eachKernel(t, "time_attention", c.name, dev, func(t *testing.T, s *Set) {
@@ -43,7 +43,8 @@ func TestTimeAttention(t *testing.T) {
 	}
 }
 
-// Queries of zero weigh both frames the same; values are whole numbers, whose mean is exact.
+// Zero queries weigh both frames equally; values are whole numbers, whose mean is
+// exact.
 func TestTimeAttentionExact(t *testing.T) {
 	dev := gputest.Open(t)
 	for name, unit := range map[string]bool{"mean": false, "mean_of_no_length": true} {

@@ -16,12 +16,12 @@ type toRGBA8Params struct {
 // Crop is a rectangle of a frame, in pixels.
 type Crop struct{ Y0, X0, H, W int }
 
-// ToRGBA8 makes 8-bit red, green, blue, alpha of numbers in [-1, 1] and beyond.
-// A pixel with a NaN or an infinity becomes 0, alpha too.
+// ToRGBA8 converts numbers in [-1, 1], clamped, to 8-bit red, green, blue, alpha. A
+// pixel with a NaN or an infinity becomes 0, including alpha.
 type ToRGBA8 struct {
 	X    Tensor   // 3 channels
-	T, N int      // its frames T to T+N-1
-	Crop Crop     // the part taken
+	T, N int      // frames T to T+N-1 of X
+	Crop Crop     // the part of the frame to convert
 	Y    gpu.View // bytes [N, Crop.H, Crop.W, 4]
 }
 

@@ -29,14 +29,14 @@ func TestToRGBA8(t *testing.T) {
 			checkToRGBA8(t, dev, s, c.T, c.H, c.W, c.Crop, data)
 		})
 	}
-	// Every level, both ends, beyond them, and what is no number.
+	// Every level, both ends, values beyond them, and values that are not numbers.
 	eachKernel(t, "to_rgba8", "all_levels", dev, func(t *testing.T, s *Set) {
 		if s.Elem != F32 {
 			t.Skip("halves are too coarse to hold all levels")
 		}
 		var data []float32
 		for l := range 256 {
-			for _, off := range []float64{-0.49, 0, 0.49} { // of a level: the same one
+			for _, off := range []float64{-0.49, 0, 0.49} { // within half a level: no change
 				data = append(data, float32((float64(l)+off)/127.5-1))
 			}
 		}
@@ -46,8 +46,8 @@ func TestToRGBA8(t *testing.T) {
 	})
 }
 
-// levels is n numbers around [-1, 1] of which none, as stored, is within 1 % of
-// a level's edge, where f32 and the reference may round apart.
+// levels returns n numbers around [-1, 1]; none, as stored, is within 1 % of a level's
+// edge, where f32 and the reference may round differently.
 func levels(n int, e Elem) []float32 {
 	out := make([]float32, 0, n)
 	for seed := uint64(1); len(out) < n; seed++ {

@@ -18,9 +18,9 @@ import (
 	"tessera/wgsl"
 )
 
-// Kernels to try: right ones, of which one is slow, since a workgroup has one
-// invocation that makes one pixel; one that reads every other pixel; and one
-// that no compiler takes.
+// Kernels to try: two right ones, one of them slow, because a workgroup has one
+// invocation that computes one pixel; one that reads every other pixel; and one that
+// compilers reject.
 var (
 	plain     = wgsl.Variant{Name: "plain", WG: 64, Pixels: 8}
 	quick     = wgsl.Variant{Name: "quick", WG: 64, Pixels: 8}
@@ -33,7 +33,7 @@ var (
 // work is a job that is worth a trial.
 var work = map[wgsl.Workload]int64{{Class: wgsl.Class{Operation: "conv3d", In: 16, Out: 16}, Taps: 1, Weight: wgsl.F32}: 1e12}
 
-// trials are starts of the program on a device, with a cache folder of their own.
+// trials starts the program several times on a device, with a separate cache folder.
 type trials struct {
 	*testing.T
 	dev   *gpu.Device
@@ -49,12 +49,12 @@ func newTrials(t *testing.T) *trials {
 	return b
 }
 
-// choose is what a start of the program chooses, and how often the device worked
+// choose returns what a start of the program chooses, and how often the device worked
 // for that.
 func (b *trials) choose(t tune.Tuner) (wgsl.Choices, int) {
 	b.Helper()
 	if t.Compile == 0 {
-		t.Compile = time.Hour // with a busy compiler, too
+		t.Compile = time.Hour // even with a busy compiler
 	}
 	t.Patient, t.Say = true, func(text string) { b.said = append(b.said, text) }
 	set, err := t.Sets(wgsl.F32, b.dev.Info(), nil)
@@ -65,8 +65,8 @@ func (b *trials) choose(t tune.Tuner) (wgsl.Choices, int) {
 	return choices, b.dev.Stats().Submissions - before
 }
 
-// A kernel that is wrong on this adapter is never taken, however quick, nor one
-// that it can't compile. Both are named.
+// A kernel that is wrong on this adapter, or that it can't compile, is never used,
+// however fast. Both are named.
 func TestWrongKernel(t *testing.T) {
 	b := newTrials(t)
 	tuner := tune.Tuner{Sets: wgsl.WithVariants(t, slowPlain, wrong, alien)}
@@ -92,8 +92,8 @@ func TestSlowCompiler(t *testing.T) {
 	require.Equal(t, "conv3d quick in f32, 1 tap: does not compile within 1ns, not used", known.Verifications[0].String())
 }
 
-// A kernel that comes first on this adapter and is wrong there is not taken,
-// however short the job and whatever is turned off.
+// The default kernel of this adapter is not used if it is wrong, however short the job
+// and whatever is turned off.
 func TestWrongDefault(t *testing.T) {
 	b := newTrials(t)
 	better := wrong
@@ -102,8 +102,8 @@ func TestWrongDefault(t *testing.T) {
 	require.Equal(t, wgsl.Choices{"conv3d": "plain"}, choices)
 }
 
-// What is quicker than the kernel that comes first is taken, what is slower is
-// not. Nothing is where trials are turned off.
+// A kernel is used if it is faster than the default, and not if it is slower. If trials
+// are turned off, the default stays.
 func TestQuickestKernel(t *testing.T) {
 	b := newTrials(t)
 	choices, _ := b.choose(tune.Tuner{Sets: wgsl.WithVariants(t, plain, slow)})
@@ -121,8 +121,8 @@ func TestQuickestKernel(t *testing.T) {
 	require.Zero(t, worked)
 }
 
-// A long job tries what may be quicker however many kernels there are, without
-// patience: a kernel at a time, those first that have a chance.
+// A long job without Patient still tries candidates one at a time, the likely ones
+// first, however many kernels there are.
 func TestManyKernels(t *testing.T) {
 	b := newTrials(t)
 	others := []wgsl.Variant{slowPlain}
@@ -137,7 +137,7 @@ func TestManyKernels(t *testing.T) {
 		long[d] = 1e16
 	}
 	starts := 1
-	if b.dev.Info().Type != "cpu" { // a start tries no longer than three tenths of a second
+	if b.dev.Info().Type != "cpu" { // a start spends at most three tenths of a second on trials
 		starts = len(others)
 	}
 	var choices wgsl.Choices
@@ -148,7 +148,7 @@ func TestManyKernels(t *testing.T) {
 	require.Equal(t, wgsl.Choices{"conv3d 16→16": "quick"}, choices)
 }
 
-// A proof compiles the kernel that it is about, and no other to compare it with.
+// A verification compiles only the kernel that it verifies.
 func TestProofCompilesOne(t *testing.T) {
 	b := newTrials(t)
 	better := quick
@@ -161,8 +161,8 @@ func TestProofCompilesOne(t *testing.T) {
 	require.Equal(t, []string{"conv3d_test_quick_f32"}, compiled)
 }
 
-// The second start tries nothing and takes the same. What was found with another
-// driver, or what was damaged, is not believed.
+// The second start tries nothing and uses the same kernels. Results of another driver,
+// and damaged ones, are ignored.
 func TestTriedOnce(t *testing.T) {
 	b := newTrials(t)
 	sets := wgsl.WithVariants(t, slowPlain, quick)
@@ -187,11 +187,11 @@ func TestTriedOnce(t *testing.T) {
 		}
 		return os.WriteFile(path, []byte("{damaged"), 0o600)
 	}))
-	_, worked = b.choose(tune.Tuner{Sets: sets}) // whatever a busy machine makes quicker
+	_, worked = b.choose(tune.Tuner{Sets: sets}) // even if a busy machine makes something faster
 	require.NotZero(t, worked)
 }
 
-// A job that is over before a trial would pay is not worth one.
+// A job that ends before a trial would pay gets no trial.
 func TestShortJob(t *testing.T) {
 	b := newTrials(t)
 	tuner := tune.Tuner{Sets: wgsl.WithVariants(t, slowPlain, quick)}

@@ -9,8 +9,8 @@ type unpatchifyParams struct {
 	X_at, Y_at   uint32
 }
 
-// Unpatchify makes the pixels of patches: a pixel of X holds Patch x Patch
-// pixels of Y, colour slowest, then their columns, then their rows.
+// Unpatchify unpacks patches: a pixel of X holds Patch x Patch pixels of Y, colour
+// slowest, then their columns, then their rows.
 type Unpatchify struct {
 	X, Y   Tensor // C*Patch*Patch channels; C, Patch times as high and wide
 	XT, YT int    // the first frame of each

@@ -41,7 +41,7 @@ func TestUnpatchify(t *testing.T) {
 			copy(want[c.to*size:], ref.Unpatchify(wide(data)[c.from*size:], n, c.H, c.W, c.C, c.patch, rows))
 			xs, x := activation("x", s.Elem, c.T, c.H, c.W, cIn, data)
 			ys, y := activation("y", s.Elem, c.T, c.patch*c.H, c.patch*c.W, c.C, nil)
-			if n < c.T { // frames that are not written stay as they are
+			if n < c.T { // frames that are not written stay unchanged
 				ys, _ = activation("y", s.Elem, c.T, c.patch*c.H, c.patch*c.W, c.C, make([]float32, c.T*size))
 			}
 			test := gputest.Case{

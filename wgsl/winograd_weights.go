@@ -16,22 +16,23 @@ type winogradWeights4Params struct {
 	Size, Run, Part, Rows, Taps uint32
 }
 
-// WinogradWeights describes a weight of three temporal taps as Conv3DWinograd and ConvUpWinograd
-// multiply with it: four sums of them, or six for F(4,3).
+// WinogradWeights describes the transform of a weight of three temporal taps for
+// Conv3DWinograd and ConvUpWinograd: to four sums, or six for F(4,3).
 type WinogradWeights struct {
 	Weights
-	Shape Shape       // theirs, which UsesWinograd has taken
-	Of    int         // how many frames are made together, 2 or as WinogradFrames says
-	To    *gpu.Buffer // of at least the bytes of WinogradBytes
+	Shape Shape       // of the weights, for which UsesWinograd is true
+	Of    int         // frames computed together: 2, or from WinogradFrames
+	To    *gpu.Buffer // at least WinogradBytes bytes
 }
 
-// WinogradBytes is the bytes of a weight that WinogradWeights makes for so many frames together.
+// WinogradBytes returns the bytes of a weight from WinogradWeights for `of` frames
+// together.
 func (s *Set) WinogradBytes(shape Shape, of int) int64 {
 	shape.KT = of + 2
 	return int64(winograd4x8.Size(shape) * s.summed().Bytes())
 }
 
-// WinogradWeights records the sums and gives the weights that they make.
+// WinogradWeights records the sums and returns the new weights.
 func (s *Set) WinogradWeights(b *gpu.Batch, label string, c WinogradWeights) Weights {
 	if !s.UsesWinograd(c.Packing, c.Shape) || c.Of != 2 && c.Of != s.WinogradFrames(c.Shape, c.Of) || c.To.Size < s.WinogradBytes(c.Shape, c.Of) {
 		panic(fmt.Sprintf("wgsl: %s: taps of %v, weights %v, for %d frames together in %d bytes", label, c.Shape, c.Packing, c.Of, c.To.Size))
@@ -53,8 +54,8 @@ func (s *Set) WinogradWeights(b *gpu.Batch, label string, c WinogradWeights) Wei
 	return made
 }
 
-// weightTransform4 records the six sums of a weight's three taps or columns, of which each of its
-// blocks has p.Size vec4s.
+// weightTransform4 records the six sums of a weight's three taps or columns. Each of
+// its blocks has p.Size vec4s.
 func (s *Set) weightTransform4(b *gpu.Batch, label string, w Weights, blocks int, p winogradWeights4Params, to gpu.View) {
 	h := s.shader(label, "winograd_weights_4", nil)
 	size := int(p.Size)

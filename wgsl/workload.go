@@ -12,30 +12,30 @@ import (
 )
 
 // Class is a group of dispatches for which one kernel is chosen: an operation, with
-// weights of about so many channels.
+// weights of about this many channels.
 type Class struct {
 	Operation string
 	In, Out   int // channels: a power of two from 16 to 256, and 256 stands for all above
 }
 
-// String is the name of the class in Choices.
+// String returns the name of the class in Choices.
 func (c Class) String() string { return classOf(c.Operation, Shape{O: c.Out, I: c.In}) }
 
-// Workload is the work of a program for which there are several kernels, and the
-// specialisation of the kernel that it runs.
+// Workload is the work of a program that several kernels can do, and the specialisation
+// of the kernel that it runs.
 type Workload struct {
 	Class
-	Taps   int    // temporal taps; 0 where the operation has none
+	Taps   int    // temporal taps; 0 if the operation has none
 	Weight Elem   // storage of the weights
 	Kernel string // name of the kernel; "" leaves it open
 	Specialisation
 }
 
-// Specialisation tells the sources of one kernel apart: tile sizes that depend on the
+// Specialisation distinguishes the sources of one kernel: tile sizes that depend on the
 // number of channels and pixels.
 type Specialisation struct {
-	Blocks int  // blocks of channels in an invocation; 0 is always one
-	Pixels int  // pixels of an invocation; 0 where it makes no blocks
+	Blocks int  // blocks of channels in an invocation; 0: always one
+	Pixels int  // pixels of an invocation; 0 if it has no blocks
 	Narrow bool // workgroups are narrower than their invocations (DEEP)
 }
 
@@ -62,7 +62,8 @@ func (s *Set) note(p *gpu.Program, h *shader, class string, weight Elem) {
 	}
 }
 
-// has says whether h is a shader of a kernel, with the sizes of some channels and pixels.
+// has reports whether h is a shader of kernel k, possibly with sizes for some number of
+// channels and pixels.
 func (k *kernel) has(h *shader, info gpu.Info) bool {
 	return slices.ContainsFunc(k.shaders, func(own shader) bool {
 		own = *own.forAdapter(info).withReLU(h.relu).withLeakyReLU(h.leaky)
@@ -77,7 +78,7 @@ func (s *Set) Workload(p *gpu.Program) (Workload, bool) {
 	return d, ok
 }
 
-// Operations are those of which there is more than one kernel.
+// Operations lists the operations that have more than one kernel.
 func Operations() (names []string) {
 	for i := range tables {
 		if len(tables[i].kernels) > 1 {
@@ -87,9 +88,9 @@ func Operations() (names []string) {
 	return names
 }
 
-// Kernels are the names of an operation's kernels that can run here and take
-// weights of a shape. The first is the default; then come those that are better on
-// such adapters, those for what this one has, others, and what is better elsewhere.
+// Kernels lists the kernels of an operation that can run here and accept weights of a
+// shape. The first is the default; then come those that are better on this adapter,
+// those that need a feature of it, others, and those that are better elsewhere.
 func (s *Set) Kernels(operation string, shape Shape) []string {
 	fits := func(k *kernel) bool { return k.suits(shape) }
 	plainly := Set{Elem: s.Elem, info: s.info, tables: s.tables}
@@ -106,7 +107,7 @@ func (s *Set) Kernels(operation string, shape Shape) []string {
 		switch {
 		case k == first:
 			return math.MinInt
-		case k.better != nil && k.better(s.info): // the last of a table goes before those in front of it
+		case k.better != nil && k.better(s.info): // the last one of a table comes before those above it
 			return -slices.Index(all, k)
 		case k.needs != nil:
 			return 1
@@ -127,8 +128,8 @@ func (s *Set) Kernels(operation string, shape Shape) []string {
 	return names
 }
 
-// Texts are the sources that all kernels are made of, with the sizes of their
-// tiles: what is known of kernels is known of these.
+// Texts returns the sources of all kernels with the sizes of their tiles. Results of
+// tests and trials are valid for these texts.
 func (s *Set) Texts() string {
 	var all strings.Builder
 	for i := range s.tables {

@@ -12,7 +12,7 @@ import (
 	"tessera/gpu"
 )
 
-// Kernels that have a chance on an adapter are tried before others.
+// Kernels that are likely on an adapter are tried before others.
 func TestLikelyKernels(t *testing.T) {
 	likely(t, gpu.Info{Vendor: "nvidia", Type: "discrete"}, map[string]string{"conv3d": "tiled plain", "conv3d_winograd": "plain fused passes"})
 }

@@ -147,16 +147,16 @@ func (s schema) fields(t *testing.T, name string, of reflect.Type) (always []str
 	return always
 }
 
-// Each endpoint is in docs/guides/server.md, and below a pattern that the program's server hands
+// Each endpoint is in docs/reference/http.md, and below a pattern that the program's server hands
 // to the API.
 func TestEndpointsAreServed(t *testing.T) {
-	guide, err := os.ReadFile("../../docs/guides/server.md")
+	guide, err := os.ReadFile("../../docs/reference/http.md")
 	require.NoError(t, err)
 	a := &API{}
 	for _, e := range a.endpoints() {
 		_, path, _ := strings.Cut(e.pattern, " ")
 		said := regexp.MustCompile("`(?:[A-Z]+ )?" + regexp.QuoteMeta(strings.ReplaceAll(path, "{id}", "ID")) + "[`?,]")
-		assert.True(t, said.Match(guide), "docs/guides/server.md lacks %s", e.pattern)
+		assert.True(t, said.Match(guide), "docs/reference/http.md lacks %s", e.pattern)
 		assert.True(t, slices.ContainsFunc(a.Patterns(), func(pattern string) bool {
 			return pattern == path || strings.HasSuffix(pattern, "/") && strings.HasPrefix(path, pattern)
 		}), "Patterns lacks %s", path)

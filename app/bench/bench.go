@@ -191,7 +191,7 @@ func sources(o Options) (all []source) {
 	settings := vae.Settings{Precision: o.Precision, Force: true, Kernels: o.Models}
 	names := vae.Families()[:2]
 	switch {
-	case slices.Contains(vae.Families(), o.Model):
+	case vae.IsPublished(o.Model):
 		names = []string{o.Model}
 	case o.Model != "":
 		return []source{{filepath.Base(o.Model), func(dev *gpu.Device) (*vae.Model, error) { return vae.Open(dev, o.Model, settings) }}}

@@ -13,7 +13,7 @@ import (
 )
 
 // ErrUnread is why a job ends whose output nobody reads any more.
-var ErrUnread = errors.New("nobody reads the output any more")
+var ErrUnread = errors.New("the output's reader has closed it")
 
 // pipe is a pipe as standard output or error. When who reads it leaves, the job
 // ends as it does at Ctrl-C, without a word. Who reads nothing doesn't hold it up

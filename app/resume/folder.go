@@ -128,7 +128,7 @@ func (u *Folder) vacant() error {
 
 // other refuses what is in the folder.
 func (u *Folder) other(format string, args ...any) error {
-	return terminal.Refused("--resume: %s: %s; expected what --resume keeps of this decode, or nothing: without the folder it begins anew", u.path, fmt.Sprintf(format, args...))
+	return terminal.Refused("--resume: %s: %s; expected what --resume keeps of this decode, or nothing: without the folder it begins again", u.path, fmt.Sprintf(format, args...))
 }
 
 func (u *Folder) name(file int) string { return fmt.Sprintf(memoryFiles, file) }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -24,7 +23,7 @@ import (
 
 type benchCmd struct {
 	Part    string       `arg:"" optional:"" enum:"all,ops,layers,decode,encode" default:"all" help:"ops, layers, decode or encode; default all."`
-	Model   string       `short:"m" placeholder:"MODEL" help:"Checkpoint to decode and encode with, or ${families} with random weights; default: the first two of these."`
+	Model   string       `short:"m" placeholder:"MODEL" help:"Checkpoint to decode and encode with, or a name of 'tessera models' for its networks with random weights; default: SeedVR2 and Wan 2.1."`
 	Report  string       `placeholder:"FILE" help:"Write all results to a .md or .json file, with adapter, driver, Dawn, version and command, but without user or folder names."`
 	Seconds float64      `default:"40" placeholder:"N" help:"Approximate duration in seconds; default 40. A longer run measures larger clips."`
 	Size    flags.Pixels `placeholder:"WxH" help:"Size of the clips in pixels, width x height, regardless of --seconds; default: as large as the time allows."`
@@ -64,7 +63,7 @@ func (c *benchCmd) Run(a *app) error {
 	if c.Report != "" {
 		out = files.Outputs{files.Named("--report="+c.Report, c.Report)}
 	}
-	published := slices.Contains(vae.Families(), c.Model)
+	published := vae.IsPublished(c.Model)
 	in := files.Inputs{files.Named("library", c.Dawn)}
 	if c.Model != "" && !published {
 		in = append(in, files.Named("checkpoint", c.Model))

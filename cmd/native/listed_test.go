@@ -7,17 +7,16 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"tessera/app/job"
-	"tessera/vae"
 )
 
-// The commands that take a published model by its family say which there are.
-func TestHelpListsFamilies(t *testing.T) {
+// Commands that plan or measure without a file take the names that `tessera models` lists.
+func TestNamesOfModels(t *testing.T) {
 	t.Parallel()
 	for _, command := range []string{"plan", "bench"} {
-		help := succeed(t, command, "--help").stdout
-		for _, family := range vae.Families() {
-			assert.True(t, strings.Contains(help, family), "%s --help lacks %s", command, family)
-		}
+		assert.Contains(t, strings.Join(strings.Fields(succeed(t, command, "--help").stdout), " "), "name of 'tessera models'")
+	}
+	for _, name := range []string{"flux", "SD3", "ltx2.3", "wan2.1-f32", "taew2_1"} {
+		assert.Contains(t, tesseraEnv(t, noDevice, "plan", "-m", name, "--size=64x64").stdout, "of the reference's", name)
 	}
 }
 

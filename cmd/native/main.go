@@ -38,14 +38,7 @@ func main() {
 
 // vars are what help texts take from the models.
 func vars() kong.Vars {
-	return kong.Vars{"families": families(), "kinds": strings.Join(vae.Kinds(), ", ")}
-}
-
-// families are the names of published models, as a help text lists them.
-func families() string {
-	all := vae.Families()
-	last := len(all) - 1
-	return strings.Join(all[:last], ", ") + " or " + all[last]
+	return kong.Vars{"kinds": strings.Join(vae.Kinds(), ", ")}
 }
 
 const description = `Encode video and pictures to latents and decode latents back, with the VAEs from the original checkpoints of SeedVR2, Wan 2.1, Wan 2.2, Qwen-Image, Qwen-Image 2.1, HunyuanVideo, HunyuanVideo 1.5, HunyuanImage 2.1, LTX-2, Mochi 1, CogVideoX, Cosmos 1.0, Stable Diffusion, SDXL, SD 3, FLUX.1, FLUX.2 and tiny autoencoders (TAESD, TAEHV), on any GPU that speaks WebGPU.

@@ -27,7 +27,7 @@ import (
 )
 
 type planCmd struct {
-	Model     string       `short:"m" required:"" placeholder:"MODEL" env:"TESSERA_MODEL" help:"${families} as published, qwen-image, sdxl, or a checkpoint, of which only the header is read."`
+	Model     string       `short:"m" required:"" placeholder:"MODEL" env:"TESSERA_MODEL" help:"A name of 'tessera models', downloaded or not, or a checkpoint, of which only the header is read."`
 	Op        string       `enum:"decode,encode" default:"decode" help:"decode or encode."`
 	Frames    flags.Frames `default:"1" placeholder:"N" help:"Frames of the video."`
 	Size      flags.Pixels `placeholder:"WxH" help:"Size of the video in pixels, width x height; default 1280x720, of pictures 1024x1024."`
@@ -204,7 +204,7 @@ func absent(model string, err error) error {
 		return told
 	}
 	if _, there := os.Stat(model); errors.Is(err, fs.ErrNotExist) && there != nil { // a shard of it may be what isn't there
-		return terminal.Refused("--model=%s: there is no such file, expected a checkpoint or one of %s, qwen-image, sdxl", model, strings.Join(vae.Families(), ", "))
+		return terminal.Refused("--model=%s: there is no such file, expected a checkpoint or a name of `tessera models`", model)
 	}
 	return err
 }

@@ -186,7 +186,7 @@ func (c *serveCmd) models() ([]api.Model, error) {
 		}
 		path = found
 		if slices.ContainsFunc(all, func(m api.Model) bool { return m.Name == name }) {
-			return nil, terminal.Refused("--model=%s: another is called %s, expected NAME=FILE with a name of its own", text, name)
+			return nil, terminal.Refused("--model=%s: another is called %s, expected NAME=FILE with a different name", text, name)
 		}
 		all = append(all, api.Model{Name: name, Path: path, Settings: vae.Settings{Precision: vae.Precision(c.Precision)}})
 	}

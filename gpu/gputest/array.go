@@ -7,7 +7,7 @@ import (
 	"github.com/x448/float16"
 )
 
-// Format is how a number is stored.
+// Format is the storage format of a number.
 type Format uint8
 
 const (
@@ -16,7 +16,7 @@ const (
 	Uint32
 )
 
-// Bytes of one number.
+// Bytes returns the size of one number.
 func (f Format) Bytes() int {
 	if f == Float16 {
 		return 2
@@ -28,9 +28,9 @@ func (f Format) Bytes() int {
 type Array struct {
 	Label  string
 	Format Format
-	Data   []float32 // nil for an output that is written whole
-	Len    int       // numbers where Data is nil
-	Guard  int       // numbers before and after that nobody may touch; NaN
+	Data   []float32 // nil for an output that is fully written
+	Len    int       // count of numbers if Data is nil
+	Guard  int       // count of NaN guard numbers on each side, which must stay untouched
 }
 
 func (a *Array) len() int {
@@ -42,14 +42,14 @@ func (a *Array) len() int {
 
 func (a *Array) bytes() int { return (a.len() + 2*a.Guard) * a.Format.Bytes() }
 
-// Bit patterns of guards and of outputs before they are written: NaN as halves
-// and as pairs of them.
+// Bit patterns of guards and of unwritten outputs: NaN both as a half and, in pairs, as
+// f32.
 const (
 	guardBits  = 0x7fed
 	poisonBits = 0xfff1
 )
 
-// encode lays the array out, guards around it.
+// encode returns the array's bytes with guards on both sides.
 func (a *Array) encode() []byte {
 	out := make([]byte, a.bytes())
 	fill(out, guardBits)
@@ -71,14 +71,14 @@ func (a *Array) encode() []byte {
 	return out
 }
 
-// fill repeats a half.
+// fill fills b with one half.
 func fill(b []byte, half uint16) {
 	for i := range b {
 		b[i] = byte(half >> (8 * (i % 2)))
 	}
 }
 
-// guarded splits what encode laid out into the contents and the two guards.
+// guarded splits the bytes of encode into the content and the two guards.
 func (a *Array) guarded(b []byte) (inner, before, after []byte) {
 	g := a.Guard * a.Format.Bytes()
 	return b[g : len(b)-g], b[:g], b[len(b)-g:]
@@ -100,7 +100,7 @@ func decode(b []byte, f Format) []float64 {
 	return out
 }
 
-// Round is data as a format stores it, for the reference to start from.
+// Round rounds data to a storage format, as the input for the reference.
 func Round(data []float32, f Format) []float32 {
 	if f != Float16 {
 		return data

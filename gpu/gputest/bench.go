@@ -9,8 +9,8 @@ import (
 	"tessera/gpu"
 )
 
-// Benchmark runs a batch that was recorded on bufs b.N times, after a run that
-// compiles, and reports GFLOP/s and GB/s by the batch's cost.
+// Benchmark runs a batch b.N times on bufs, after one run that compiles, and reports
+// GFLOP/s and GB/s from the batch's cost.
 func Benchmark(b *testing.B, dev *gpu.Device, batch *gpu.Batch, bufs ...*gpu.Buffer) {
 	ctx := context.Background()
 	require.NoError(b, dev.Alloc(bufs...))

@@ -15,31 +15,31 @@ import (
 	"tessera/gpu"
 )
 
-// Case is one run of an operation, against a reference.
+// Case is one run of an operation, compared with a reference.
 type Case struct {
 	Op      string
 	In      []Array // read only
-	Out     Array   // with Data, what the operation adds to
+	Out     Array   // if it has Data, the operation adds to it
 	Scratch []int64 // bytes of each scratch buffer
 
-	// Record records the operation once. The buffers hold In, Out and Scratch
-	// with their guards; a buffer without guards may be bound whole.
+	// Record records the operation once. The buffers hold In, Out and Scratch with
+	// their guards. A buffer without guards may be bound as a whole.
 	Record func(b *gpu.Batch, in, scratch []*gpu.Buffer, out *gpu.Buffer)
 
-	Want  []float64 // what Out must hold, guards excluded
-	Bound float64   // of NMSE; 0 is exact
+	Want  []float64 // expected content of Out, without guards
+	Bound float64   // of NMSE; 0 demands exact equality
 }
 
-// run is the buffers of one of a case's runs.
+// run holds the buffers of one of the case's two runs.
 type run struct {
 	scratch []*gpu.Buffer
 	out     *gpu.Buffer
 }
 
-// Run records the case twice in one batch, each with its own NaN-filled output
-// and scratch, and checks that the runs agree bit for bit, that inputs and
-// guards are untouched, and that the output is as wanted. With
-// TESSERA_CASES=FOLDER the case is written there instead, for tools/wgpu/replay.py.
+// Run records the case twice in one batch, each run with its own NaN-filled output and
+// scratch. It checks that the runs agree bit for bit, that inputs and guards are
+// untouched, and that the output matches Want. With TESSERA_CASES=FOLDER it instead
+// writes the case there, for tools/wgpu/replay.py.
 func (c *Case) Run(t *testing.T, dev *gpu.Device) {
 	t.Helper()
 	if folder := casesFolder(); folder != "" {
@@ -51,7 +51,7 @@ func (c *Case) Run(t *testing.T, dev *gpu.Device) {
 	}
 }
 
-// record makes the buffers and records the case twice.
+// record creates the buffers and records the case twice.
 func (c *Case) record() (in []*gpu.Buffer, batch *gpu.Batch, runs [2]run) {
 	for i := range c.In {
 		in = append(in, &gpu.Buffer{Label: c.In[i].Label, Size: int64(c.In[i].bytes())})
@@ -156,7 +156,7 @@ func (c *Case) checkOutputs(dev *gpu.Device, runs [2]run) error {
 	return nil
 }
 
-// firstDifference is the first index at which a and b differ, or -1.
+// firstDifference returns the first index at which a and b differ, or -1.
 func firstDifference(a, b []byte) int {
 	for i := range min(len(a), len(b)) {
 		if a[i] != b[i] {
@@ -169,7 +169,7 @@ func firstDifference(a, b []byte) int {
 	return -1
 }
 
-// pattern is the -run argument for a test's full name.
+// pattern returns the -run argument for a test's full name.
 func pattern(name string) string {
 	parts := strings.Split(name, "/")
 	for i := range parts {
@@ -178,7 +178,7 @@ func pattern(name string) string {
 	return strings.Join(parts, "/")
 }
 
-// packagePath is the package under test, relative to the module's root.
+// packagePath returns the tested package, relative to the module's root.
 func packagePath() string {
 	dir, err := os.Getwd()
 	if err != nil {

@@ -5,11 +5,10 @@ import (
 	"math"
 )
 
-// loosest is the largest bound that Compare accepts: above it a comparison
-// shows nothing.
+// loosest is the largest bound that Compare accepts: a looser comparison shows nothing.
 const loosest = 1e-4
 
-// NMSE is sum((got-want)^2) / sum(want^2), 0 where both are 0.
+// NMSE returns sum((got-want)^2) / sum(want^2), or 0 if both are 0.
 func NMSE(got, want []float64) float64 {
 	num, den := 0.0, 0.0
 	for i := range want {
@@ -22,9 +21,9 @@ func NMSE(got, want []float64) float64 {
 	return num / den
 }
 
-// Compare says how got differs from want: NaN and infinities must be where
-// want has them, exact zeros of want must be exact zeros, and NMSE of the rest
-// at most bound. A bound of 0 asks for the very values.
+// Compare describes how got differs from want. NaN, infinities and exact zeros must be
+// at the same places, and the NMSE of all other numbers at most bound. A bound of 0
+// demands exactly equal values.
 func Compare(got, want []float64, bound float64) error {
 	if bound > loosest || bound < 0 || math.IsNaN(bound) {
 		return fmt.Errorf("bound %g is not in [0, %g]", bound, loosest)
@@ -54,8 +53,8 @@ func Compare(got, want []float64, bound float64) error {
 
 func same(a, b float64) bool { return a == b || math.IsNaN(a) && math.IsNaN(b) }
 
-// firstBad is the first index whose error is beyond what the bound gives each
-// number, or beyond half of the largest error.
+// firstBad returns the first index whose error exceeds each number's share of the
+// bound, or half of the largest error.
 func firstBad(got, want []float64, bound float64) (index int, worst float64) {
 	sum := 0.0
 	for i, w := range want {

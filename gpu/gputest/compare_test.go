@@ -15,7 +15,7 @@ func TestCompare(t *testing.T) {
 		name      string
 		got, want []float64
 		bound     float64
-		fault     string // "" where equal
+		fault     string // "" if equal
 	}{
 		{"equal", []float64{1, 2}, []float64{1, 2}, 0, ""},
 		{"within", []float64{1 + 1e-6, 2}, []float64{1, 2}, 1e-10, ""},

@@ -13,18 +13,18 @@ import (
 	"tessera/gpu"
 )
 
-// exported is a case as tools/wgpu/replay.py reads it: NAME.json, with bytes in
-// NAME.bin.
+// exported is a case in the form that tools/wgpu/replay.py reads: NAME.json, with the
+// bytes in NAME.bin.
 type exported struct {
 	Op       string            `json:"op"`
 	Test     string            `json:"test"`
 	Programs []exportedProgram `json:"programs"`
 	Buffers  []exportedBuffer  `json:"buffers"`
 	Commands []exportedCommand `json:"commands"` // of both runs, in order
-	In       []int             `json:"in"`       // buffers that stay as they are
+	In       []int             `json:"in"`       // buffers that must stay as they are
 	Out      [2]int            `json:"out"`      // buffers of the two runs
 	Format   string            `json:"format"`   // of the output: f32, f16 or u32
-	Guard    int               `json:"guard"`    // bytes before and after the output that stay as they are
+	Guard    int               `json:"guard"`    // bytes on each side of the output that must stay as they are
 	Want     exportedRange     `json:"want"`     // f64
 	Bound    float64           `json:"bound"`
 }
@@ -36,25 +36,25 @@ type exportedProgram struct {
 	Writes    []bool             `json:"writes"` // by storage binding
 }
 
-// exportedBuffer begins as a range of the bytes, or without one is poisoned.
+// exportedBuffer starts as a range of the bytes; without a range it is poisoned.
 type exportedBuffer struct {
 	Label string         `json:"label"`
 	Size  int64          `json:"size"`
 	Data  *exportedRange `json:"data"`
 }
 
-// exportedRange is bytes of NAME.bin.
+// exportedRange is a range of NAME.bin, in bytes.
 type exportedRange struct {
 	At    int `json:"at"`
 	Bytes int `json:"bytes"`
 }
 
-// exportedCommand is a dispatch where it has groups, a copy where it has src,
-// and otherwise a clear.
+// exportedCommand is a dispatch if it has groups, a copy if it has src, and otherwise a
+// clear.
 type exportedCommand struct {
 	Program  int            `json:"program"`
 	Groups   *[3]uint32     `json:"groups"` // of the whole dispatch
-	Params   []uint32       `json:"params"` // words; the first four are the replayer's
+	Params   []uint32       `json:"params"` // words; the replayer fills in the first four
 	Bindings []exportedView `json:"bindings"`
 	Src      *exportedView  `json:"src"`
 	Dst      *exportedView  `json:"dst"`
@@ -66,7 +66,8 @@ type exportedView struct {
 	Size   int64 `json:"size"`
 }
 
-// casesFolder is where cases are written instead of being run; "" is nowhere.
+// casesFolder returns the folder where cases are written instead of run; "" means run
+// them.
 func casesFolder() string { return os.Getenv("TESSERA_CASES") }
 
 // export writes the case into a folder, as the device of this test recorded it.
@@ -96,7 +97,7 @@ func (c *Case) export(t *testing.T, folder string) error {
 	return x.write(folder)
 }
 
-// exporter numbers what a case is made of.
+// exporter numbers the parts of a case.
 type exporter struct {
 	exported
 	data     []byte
@@ -159,7 +160,7 @@ func (x *exporter) command(c *gpu.Command) {
 	x.Commands = append(x.Commands, e)
 }
 
-// write makes the two files; a test with several cases has as many.
+// write writes the two files; a test with several cases writes a pair for each.
 func (x *exporter) write(folder string) error {
 	name := strings.NewReplacer("/", "_", " ", "_").Replace(x.Test)
 	for i := 1; ; i++ {

@@ -13,8 +13,8 @@ import (
 	"tessera/gpu"
 )
 
-// A case that is written has all that it takes to run it elsewhere: both runs'
-// commands in order, with buffers of their own and the inputs they share.
+// An exported case has everything needed to run it elsewhere: the commands of both runs
+// in order, their separate buffers and their shared inputs.
 func TestExport(t *testing.T) {
 	program := &gpu.Program{Label: "p", Source: "text", Constants: map[string]float64{"K": 2}, Storage: []gpu.Access{gpu.Read, gpu.ReadWrite}}
 	type params struct {

@@ -1,6 +1,14 @@
-// Package gputest runs compute programs in tests and compares what they write
-// with a reference. It knows arrays of numbers, not operations. Start at Open
-// and Case.Run.
+// Package gputest runs compute programs in tests and compares their output with a
+// reference. It handles arrays of numbers; package wgsl's tests know the operations.
+//
+// Open opens a device for a test. Case describes one run of an operation with its
+// inputs and expected output, and Case.Run runs and checks it:
+//
+//	dev := gputest.Open(t)
+//	c := gputest.Case{Op: "add", In: inputs, Out: output, Record: record, Want: want, Bound: 1e-12}
+//	c.Run(t, dev)
+//
+// Benchmark times a batch, and Compare compares two lists of numbers.
 package gputest
 
 import (
@@ -16,10 +24,10 @@ import (
 	"tessera/tests/testenv"
 )
 
-// Open opens the best adapter for a test and closes it at its end. Without one the
-// test skips or fails, as package testenv describes.
-// TESSERA_BACKEND takes only one backend's adapters. With TESSERA_STATS=FILE
-// what Stats says at the end is appended there.
+// Open opens the best adapter for a test and closes it when the test ends. Without one
+// the test skips or fails, as package testenv describes. TESSERA_BACKEND restricts the
+// choice to one backend. With TESSERA_STATS=FILE, Open appends the device's Stats to
+// FILE at the end.
 func Open(t testing.TB) *gpu.Device {
 	t.Helper()
 	testenv.Device(t)
@@ -37,8 +45,8 @@ func Open(t testing.TB) *gpu.Device {
 	return dev
 }
 
-// appendStats writes a line for each program, "compile SECONDS LABEL", and for
-// the longest submissions, "piece SECONDS" and "first SECONDS".
+// appendStats appends a line for each program, "compile SECONDS LABEL", and one for
+// each of the longest submissions, "piece SECONDS" and "first SECONDS".
 func appendStats(file string, s gpu.Stats) error {
 	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o666)
 	if err != nil {

@@ -14,9 +14,8 @@ import (
 	"tessera/vae"
 )
 
-// TestBatches writes the commands of plan.md's models, as adapters of several kinds would
-// be given them, into the folder of TESSERA_TEXTS, for two versions to be compared with
-// diff -r.
+// TestBatches writes the commands of plan.md's models, as recorded for several kinds of
+// adapters, into the folder TESSERA_TEXTS. Compare two versions with diff -r.
 func TestBatches(t *testing.T) {
 	folder := os.Getenv("TESSERA_TEXTS")
 	if folder == "" {
@@ -54,7 +53,7 @@ func TestBatches(t *testing.T) {
 	}
 }
 
-// batchesOf are a plan's batches, each kind of slice of each tile once.
+// batchesOf returns a plan's batches, each kind of slice of each tile once.
 func batchesOf(p *vae.Plan) (all []*gpu.Batch) {
 	seen := map[*gpu.Batch]bool{}
 	for _, pass := range p.Work.Passes {

@@ -40,7 +40,7 @@ What one tile takes at least in f16, GiB; a clip is of 21 frames, LTX-2's of 201
 |---|---|---|---|---|
 `
 
-// planned are the models of plan.md.
+// planned are the models in plan.md.
 var planned = []struct {
 	name    string
 	tensors []synthetic.Spec
@@ -62,8 +62,8 @@ var planned = []struct {
 	{"TAESD and TAESDXL, 2.4 million parameters", synthetic.TAESD(synthetic.TAESDConfig{})},
 }
 
-// TestPlan holds the FLOPs, traffic and memory of plan.md. With -short it is those of
-// the smallest size alone.
+// TestPlan checks the FLOPs, traffic and memory in plan.md. With -short it checks only
+// the smallest size.
 func TestPlan(t *testing.T) {
 	short := !*update && testenv.Short(t)
 	some := func(sizes ...tiling.Size) []tiling.Size {
@@ -118,7 +118,8 @@ func TestPlan(t *testing.T) {
 	require.Equal(t, string(want), text.String(), "plans have changed; if that is meant: go test ./tests/bench -update")
 }
 
-// clips are the lengths that a model is planned for: pictures need what one does.
+// clips returns the lengths for which a model is planned: pictures need what one frame
+// does.
 func clips(m *vae.Model) []int {
 	if m.Config.Independent {
 		return []int{1}
@@ -126,8 +127,9 @@ func clips(m *vae.Model) []int {
 	return []int{1, 1 + m.Config.Temporal*max(1, m.Config.Full), clip(m)}
 }
 
-// clip is how long a clip is that takes as much as any longer one: where layers look ahead
-// in time, the first slice has all that they see. Batches have one frame more.
+// clip returns the length of a clip that needs as much as any longer one: if layers
+// look ahead in time, the first slice contains all that they see. With batches it is
+// one frame longer.
 func clip(m *vae.Model) int {
 	if batch := m.Config.Temporal * m.Config.Full; batch > 0 {
 		return 3*batch + 1
@@ -152,7 +154,7 @@ func planLine(t *testing.T, direction string, size tiling.Size, frames, tile int
 		float64(a.Cost.Bytes)/mega, float64(a.Bytes())/mega, float64(b.Cost.Bytes)/mega, float64(b.Bytes())/mega, float64(least.Bytes())/mega)
 }
 
-// leastOf is the plan of a job in one tile that takes least.
+// leastOf returns the plan with the least memory for a job in one tile.
 func leastOf(t *testing.T, m *vae.Model, direction string, size tiling.Size, frames int, offload vae.Offload) *vae.Plan {
 	t.Helper()
 	return planWith(t, m, direction, size, frames, 0, vae.Options{Internals: vae.Internals{Least: true}, Offload: offload, Host: 1 << 50})
@@ -174,8 +176,8 @@ func leastLine(t *testing.T, direction string, size tiling.Size, frames int, m *
 		float64(off.Bytes())/giga, float64(on.Bytes())/giga, float64(on.Host)/giga, float64(on.Moved)/float64(frames)/giga)
 }
 
-// TestMemory holds what SeedVR2's decode takes at least in f16, clips of any length. The
-// reference's peaks are 6.2, 18.5 and 3.4 GiB.
+// TestMemory checks the least memory of SeedVR2's decode in f16, for clips of any
+// length. The reference's peaks are 6.2, 18.5 and 3.4 GiB.
 func TestMemory(t *testing.T) {
 	m := inspect(t, headerOnly(t, planned[0].tensors), vae.F16)
 	least := func(frames, side int) float64 {
@@ -186,7 +188,7 @@ func TestMemory(t *testing.T) {
 	require.Less(t, least(1, 1024), 0.9)
 }
 
-// TestOffload holds what clips take at least where causal memory and weights are on the
+// TestOffload checks the least memory for clips with causal memory and weights on the
 // host.
 func TestOffload(t *testing.T) {
 	for _, c := range []struct {
@@ -210,8 +212,8 @@ func TestOffload(t *testing.T) {
 	}
 }
 
-// TestLargePictures holds what whole pictures of Stable Diffusion and SDXL are decoded and
-// encoded in, f16: the largest with activations on the host.
+// TestLargePictures checks the memory for decoding and encoding whole pictures with
+// Stable Diffusion and SDXL in f16; the largest with activations on the host.
 func TestLargePictures(t *testing.T) {
 	m := published(t, "kl", vae.F16)
 	for _, c := range []struct {
@@ -236,7 +238,7 @@ func TestLargePictures(t *testing.T) {
 	}
 }
 
-// plan is that of a clip in tiles, or whole.
+// plan returns the plan for a clip, in tiles or whole.
 func plan(t *testing.T, m *vae.Model, direction string, size tiling.Size, frames, tile int) *vae.Plan {
 	t.Helper()
 	return planWith(t, m, direction, size, frames, tile, vae.Options{})
@@ -266,8 +268,8 @@ func inspect(t *testing.T, path string, p vae.Precision) *vae.Model {
 	return m
 }
 
-// headerOnly makes a checkpoint of the published size that is a hole behind its
-// header: plans need no weights.
+// headerOnly creates a checkpoint of the published size with a header and a sparse
+// hole: plans need no weights.
 func headerOnly(t *testing.T, tensors []synthetic.Spec) string {
 	t.Helper()
 	var specs []safetensors.Spec

@@ -14,7 +14,7 @@ import (
 	"tessera/vae"
 )
 
-// published is a family's published model, on an adapter without limits.
+// published returns a family's published model, on an adapter without limits.
 func published(t *testing.T, family string, p vae.Precision) *vae.Model {
 	t.Helper()
 	m, err := vae.Published(family, unlimited(), vae.Settings{Precision: p})
@@ -22,14 +22,14 @@ func published(t *testing.T, family string, p vae.Precision) *vae.Model {
 	return m
 }
 
-// The models that need no checkpoint are those of the published files, and so
-// are their plans.
+// Models that need no checkpoint equal those of the published files, and so do their
+// plans.
 func TestPublished(t *testing.T) {
 	require.Len(t, planned, len(vae.Families()))
 	for i, family := range vae.Families() {
 		of, without := inspect(t, headerOnly(t, planned[i].tensors), vae.F16), published(t, family, vae.F16)
 		config := of.Config
-		config.Mean, config.Scale, config.Assumed = nil, nil, false                                                           // whose statistics they are
+		config.Mean, config.Scale, config.Assumed = nil, nil, false                                                           // these depend on the checkpoint
 		assert.True(t, strings.HasPrefix(config.Model, without.Config.Model), "%s of %s", config.Model, without.Config.Model) // TAEHV for Wan 2.1
 		config.Model = without.Config.Model
 		assert.Equal(t, config, without.Config)
@@ -44,8 +44,8 @@ func TestPublished(t *testing.T) {
 	}
 }
 
-// products are the multiply-adds of convolutions and products, attention apart:
-// the plan's and the original implementation's.
+// products returns the multiply-adds of convolutions and matrix products, without
+// attention: the plan's and the original implementation's.
 func products(p *vae.Plan) (macs, reference int64) {
 	for _, l := range p.Layers() {
 		if l.Kind != engine.Attend {
@@ -56,15 +56,15 @@ func products(p *vae.Plan) (macs, reference int64) {
 	return macs, reference
 }
 
-// What the original implementations compute, exactly, for 512x512 pixels; of a
-// clip each frame in the steady state. It is theirs, so no shortcut of ours may
-// change it. Millions a pixel were worked out from the modules' sources.
+// The exact work of the original implementations for 512x512 pixels, for each frame of
+// a clip in the steady state. Our shortcuts must not change it. The millions per pixel
+// were computed from the modules' sources.
 func TestReference(t *testing.T) {
 	counted := map[string][]string{}
 	for _, c := range []struct {
 		family, direction string
-		image, frame      int64   // multiply-adds; of pictures there is no other frame
-		image6, frame6    float64 // millions a pixel
+		image, frame      int64   // multiply-adds; pictures have no further frame
+		image6, frame6    float64 // millions per pixel
 	}{
 		{"seedvr2", "decode", 3_738_097_942_528, 3_087_267_790_848, 14.26, 11.78},
 		{"seedvr2", "encode", 1_588_299_038_720, 1_169_522_950_144, 6.06, 4.46},
@@ -125,7 +125,7 @@ func TestReference(t *testing.T) {
 	}
 }
 
-// How much of the original's arithmetic is left, at most, in percent.
+// The largest share of the original's arithmetic that remains, in percent.
 func TestShareOfReference(t *testing.T) {
 	for _, c := range []struct {
 		family, direction string
@@ -150,8 +150,8 @@ func TestShareOfReference(t *testing.T) {
 	}
 }
 
-// No product goes uncounted: what is left of the operations without them are
-// norms, soft maxima and the like.
+// Every product is counted: operations without multiply-adds are norms, softmax and the
+// like.
 func TestProductsAreCounted(t *testing.T) {
 	for _, family := range vae.Families() {
 		m := published(t, family, vae.F16)
@@ -166,8 +166,8 @@ func TestProductsAreCounted(t *testing.T) {
 	}
 }
 
-// The layers of a plan are all of it: they add up to its cost and what takes
-// results off the device besides.
+// A plan's layers add up to its cost, together with the work that takes results off the
+// device.
 func TestLayersAddUp(t *testing.T) {
 	for _, family := range vae.Families() {
 		m := published(t, family, vae.F32)
@@ -190,7 +190,7 @@ func TestLayersAddUp(t *testing.T) {
 				assert.Equal(t, p.Cost.Bytes, bytes, "%s %s", family, direction)
 				assert.Positive(t, dispatches)
 				want := map[string]bool{}
-				if direction == "decode" && m.Config.Channels == 3 { // alpha leaves as floats
+				if direction == "decode" && m.Config.Channels == 3 { // alpha is downloaded as floats
 					want["to_rgba8"] = true
 				}
 				if p.Canvas > 0 {
@@ -202,7 +202,7 @@ func TestLayersAddUp(t *testing.T) {
 	}
 }
 
-// unlimited is an adapter on which whole frames are possible.
+// unlimited returns an adapter on which whole frames are possible.
 func unlimited() gpu.Info {
 	limits := gpu.DefaultLimits
 	limits.MaxBuffer, limits.MaxBinding = 1<<40, 1<<40

@@ -15,9 +15,8 @@ import (
 	"tessera/app/job"
 )
 
-// A video with bytes that are others at random places, or that is cut at one, is
-// refused as bad input, or read with as many frames as were written. (.avi is not
-// among them: it is warned of there.)
+// A video with changed bytes at random places, or cut at one, is refused as bad input,
+// or read with all its frames. (.avi is not included: it gets a warning.)
 func TestBrokenVideo(t *testing.T) {
 	needs(t, true)
 	const frames = 9
@@ -71,7 +70,7 @@ func TestBrokenVideo(t *testing.T) {
 	}
 }
 
-// broken is data that is damaged, and how: by turns a byte, eight of them, a
+// broken returns damaged data and the kind of damage: in turn a byte, eight bytes, a
 // run of zeros, a cut.
 func broken(whole []byte, r interface{ IntN(int) int }, turn int) ([]byte, string) {
 	data := append([]byte(nil), whole...)
@@ -91,7 +90,7 @@ func broken(whole []byte, r interface{ IntN(int) int }, turn int) ([]byte, strin
 		return data, fmt.Sprintf("%d zeros at %d of %d", n, at, len(data))
 	}
 	if at%188 == 0 {
-		at++ // where a packet of .ts ends nothing tells that more were there
+		at++ // at the end of a .ts packet there is no sign that more followed
 	}
 	return data[:at], fmt.Sprintf("cut at %d of %d", at, len(data))
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// acts are what clients do; r is an act's own.
+// acts are what clients do; r belongs to the act.
 var acts = map[string]func(l *load, from byte, r *rand.Rand){
 	"good":                  (*load).beGood,
 	"input in parts":        (*load).sendParts,
@@ -32,7 +32,7 @@ var acts = map[string]func(l *load, from byte, r *rand.Rand){
 	"malformed":             (*load).malformed,
 }
 
-// beGood asks for something and compares the answer.
+// beGood sends a request and compares the answer.
 func (l *load) beGood(from byte, r *rand.Rand) {
 	g := l.good[r.IntN(len(l.good))]
 	if !g.isJob() {
@@ -47,7 +47,7 @@ func (l *load) beGood(from byte, r *rand.Rand) {
 	}
 }
 
-// finish waits for a good job and takes its content.
+// finish waits for a good job and downloads its content.
 func (l *load) finish(from byte, id string, g *good) {
 	s := l.ended(from, id)
 	if !assert.Equal(l.t, "done", s.State, "%s: %s", g.path, s.Error) {
@@ -61,7 +61,7 @@ func (l *load) finish(from byte, id string, g *good) {
 	assert.True(l.t, bytes.Equal(g.want, got), "%s: another content than that of the single job", g.path)
 }
 
-// sendParts sends a job's input in parts, which break off, and goes on.
+// sendParts sends a job's input in parts that break off, and continues.
 func (l *load) sendParts(from byte, r *rand.Rand) {
 	var g *good
 	for g = l.good[0]; !g.isJob(); g = l.good[r.IntN(len(l.good))] {
@@ -80,7 +80,7 @@ func (l *load) sendParts(from byte, r *rand.Rand) {
 			if assert.NoError(l.t, err) {
 				c.Close()
 			}
-			most = max(most, cut) // a part before it may still be on its way
+			most = max(most, cut) // an earlier part may still be arriving
 			if s, status = l.job(from, "GET", "/v1/jobs/"+s.ID, nil); !assert.Equal(l.t, 200, status) {
 				return
 			}
@@ -91,7 +91,7 @@ func (l *load) sendParts(from byte, r *rand.Rand) {
 		}
 		now, status := l.job(from, "PATCH", path, g.body[at:end], header...)
 		most = max(most, end)
-		if status == http.StatusConflict { // the part that broke off is still there, or left more
+		if status == http.StatusConflict { // the aborted part is still open, or left more bytes
 			if s, status = l.job(from, "GET", "/v1/jobs/"+s.ID, nil); !assert.Equal(l.t, 200, status) {
 				return
 			}
@@ -106,7 +106,7 @@ func (l *load) sendParts(from byte, r *rand.Rand) {
 	l.finish(from, s.ID, g)
 }
 
-// remove ends a job at a random moment, and mostly has it forgotten.
+// remove cancels a job at a random moment, and usually deletes its record.
 func (l *load) remove(from byte, r *rand.Rand) {
 	frames := 1 + r.IntN(20)
 	s, status := l.job(from, "POST", fmt.Sprintf("/v1/jobs?output=u8&dtype=float32&shape=1,4,%d,2,2", frames), numbers(7, 4*frames*4))
@@ -126,7 +126,7 @@ func (l *load) remove(from byte, r *rand.Rand) {
 			l.ended(from, s.ID)
 		}
 		if now.State == "cancelled" && r.IntN(2) == 0 {
-			return // which leaves the record of a cancelled job
+			return // the record of a cancelled job stays
 		}
 	}
 	assert.Equal(l.t, http.StatusNoContent, status)
@@ -137,7 +137,7 @@ func (l *load) remove(from byte, r *rand.Rand) {
 	l.gone = append(l.gone, s.ID)
 }
 
-// cutShort goes away in the middle of a body.
+// cutShort disconnects in the middle of a body.
 func (l *load) cutShort(from byte, r *rand.Rand) {
 	g := l.good[r.IntN(len(l.good))]
 	c, err := l.begin(from, "POST", g.path, int64(len(g.body)), g.body[:r.IntN(len(g.body))])
@@ -146,7 +146,7 @@ func (l *load) cutShort(from byte, r *rand.Rand) {
 	}
 }
 
-// garbage sends chunks that are none.
+// garbage sends invalid chunks.
 func (l *load) garbage(from byte, r *rand.Rand) {
 	g := l.good[r.IntN(len(l.good))]
 	chunks := []string{
@@ -164,7 +164,7 @@ func (l *load) garbage(from byte, r *rand.Rand) {
 	l.answer("POST", g.path, is)
 }
 
-// halfClose closes its side before the answer has come.
+// halfClose closes its side before the answer arrives.
 func (l *load) halfClose(from byte, r *rand.Rand) {
 	g := l.good[r.IntN(len(l.good))]
 	c, err := l.begin(from, "POST", g.path, int64(len(g.body)), g.body)
@@ -189,7 +189,7 @@ func (l *load) halfClose(from byte, r *rand.Rand) {
 	}
 }
 
-// silent says nothing more, at any point.
+// silent stops sending at any point.
 func (l *load) silent(from byte, r *rand.Rand) {
 	g := l.good[r.IntN(len(l.good))]
 	switch r.IntN(3) {
@@ -212,7 +212,7 @@ func (l *load) silent(from byte, r *rand.Rand) {
 	}
 }
 
-// claim says that it will send more than there is room for.
+// claim announces more bytes than the server has room for.
 func (l *load) claim(from byte, r *rand.Rand) {
 	const ten = 10_000_000_000
 	claims := []struct {
@@ -239,7 +239,7 @@ func (l *load) claim(from byte, r *rand.Rand) {
 	l.answer("POST", k.path, is)
 }
 
-// unread asks for the events of an upload of which nothing comes, and reads none.
+// unread requests the events of an upload that sends nothing, and reads none.
 func (l *load) unread(from byte, r *rand.Rand) {
 	s, is := l.job(from, "POST", fmt.Sprintf("/v1/jobs?input=npy&size=%d", 1+r.IntN(1000)), nil)
 	if !assert.Equal(l.t, 201, is, s.Error) {
@@ -254,7 +254,7 @@ func (l *load) unread(from byte, r *rand.Rand) {
 	l.uploads = append(l.uploads, s.ID)
 }
 
-// unreadContent asks for frames while they are made, and reads none.
+// unreadContent requests frames while they are computed, and reads none.
 func (l *load) unreadContent(from byte, r *rand.Rand) {
 	var g *good
 	for g = l.good[0]; !g.isJob(); g = l.good[r.IntN(len(l.good))] {
@@ -270,7 +270,7 @@ func (l *load) unreadContent(from byte, r *rand.Rand) {
 	l.finish(from, s.ID, g)
 }
 
-// nonsense sends a job what isn't its input.
+// nonsense sends a job bytes that are not its input.
 func (l *load) nonsense(from byte, r *rand.Rand) {
 	input := []string{"safetensors", "latent", "npy", "npz", "pt", "pth"}[r.IntN(6)]
 	s, is := l.job(from, "POST", "/v1/jobs?output=u8&input="+input, numbers(r.Uint64(), 1+r.IntN(200)))
@@ -283,7 +283,7 @@ func (l *load) nonsense(from byte, r *rand.Rand) {
 	assert.Regexp(l.t, `^input\.`+input+": ", s.Error)
 }
 
-// malformed says what is no request.
+// malformed sends bytes that are not a request.
 func (l *load) malformed(from byte, r *rand.Rand) {
 	junk := make([]byte, 1+r.IntN(300))
 	for i := range junk {
@@ -295,7 +295,7 @@ func (l *load) malformed(from byte, r *rand.Rand) {
 		return
 	}
 	defer c.Close()
-	_, _ = io.WriteString(c, text) // which may be refused before all of it is sent
+	_, _ = io.WriteString(c, text) // the server may refuse before all is sent
 	_ = c.CloseWrite()
 	if is, answer := statusOf(c); is != 0 {
 		assert.Contains(l.t, []int{400, 404, 405, 431, 505}, is, "%q: %s", text, answer)

@@ -15,10 +15,9 @@ import (
 	"tessera/app/job"
 )
 
-// A disk that gets full at any point of the work fails the job, and what is kept
-// of it is whole: a video stays where its sheet has no room any more. The disk
-// is a small one of each run's own, for which it takes a namespace of users, or
-// root.
+// If the disk gets full at any point, the job fails, and what it keeps is whole: a
+// video stays even if its sheet does not fit. Each run has a separate small disk, which
+// requires a user namespace, or root.
 func TestFullDisk(t *testing.T) {
 	needs(t, true)
 	disk := t.TempDir()
@@ -38,7 +37,7 @@ func TestFullDisk(t *testing.T) {
 			bytes += size
 		}
 		for i := at; i < count(t); i += len(jobs) {
-			size := 4096 * (4 + r.Int64N(2+bytes/4096)) // 4 pages are folders
+			size := 4096 * (4 + r.Int64N(2+bytes/4096)) // 4 pages are for folders
 			o, left := onDisk(t, disk, size, all...)
 			if o.code == job.ExitDone {
 				counts["enough"]++
@@ -59,11 +58,11 @@ func TestFullDisk(t *testing.T) {
 	t.Logf("%d disks of random sizes: %v", count(t), counts)
 }
 
-// onDisk runs a command with a disk of so many bytes, and tells what is on it at
-// the end: files by name, and their sizes. Folders out and temp are there.
+// onDisk runs a command with a disk of this many bytes, and returns the files on it at
+// the end, with their sizes. It creates the folders out and temp.
 func onDisk(t *testing.T, disk string, size int64, line ...string) (outcome, map[string]int64) {
 	t.Helper()
-	// The disk is gone with the last process in its namespace.
+	// The disk disappears with the last process in its namespace.
 	script := `mount -t tmpfs -o size=$SIZE tmpfs "$DISK" && mkdir "$DISK/out" "$DISK/temp" && "$@"
 code=$?
 find "$DISK" -mindepth 2 -printf '%s %P\n' >"$LEFT"

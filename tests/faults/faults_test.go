@@ -1,14 +1,13 @@
 //go:build linux
 
-// Package faults does to the built program what the world does to programs, at
-// random moments and places: hang-ups and kills, full disks, broken video; clients of
-// a server that do harm, any options, and hostile files. Its numbers are in
-// docs/reference/edges.md.
+// Package faults injects faults into the built program at random moments and places:
+// hang-ups and kills, full disks, broken video; harmful clients of a server, random
+// options, and hostile files. docs/reference/edges.md has its results.
 //
-//	FAULTS=200 go test -v ./tests/faults   # so many of each kind; a few without
+//	FAULTS=200 go test -v ./tests/faults   # this many of each kind; by default a few
 //	SEED=7                                 # other moments and places
 //
-// It looks for processes that are left in /proc, so it is for Linux.
+// It looks for leftover processes in /proc, so it runs on Linux.
 package faults
 
 import (
@@ -37,10 +36,10 @@ import (
 	"tessera/tests/testenv"
 )
 
-// mark is in the environment of all that a test starts.
+// mark is in the environment of every process that a test starts.
 const mark = "TESSERA_FAULTS"
 
-// built is the program and what its jobs take.
+// built is the program with the inputs of its jobs.
 var built struct{ program, model, latent, page string }
 
 func TestMain(m *testing.M) {
@@ -50,7 +49,7 @@ func TestMain(m *testing.M) {
 			defer os.RemoveAll(dir)
 			os.Setenv("XDG_CONFIG_HOME", filepath.Join(dir, "config"))
 			os.Unsetenv("TESSERA_MODEL")
-			os.Setenv("TESSERA_NO_TUNE", "1") // runs are compared to the bit
+			os.Setenv("TESSERA_NO_TUNE", "1") // runs are compared bit for bit
 			prepared = sync.OnceValue(func() error { return prepare(dir) })
 		}
 		if err != nil {
@@ -61,13 +60,13 @@ func TestMain(m *testing.M) {
 	}())
 }
 
-// prepare makes the program, a checkpoint and a latent.
+// prepare builds the program, a checkpoint and a latent.
 func prepare(dir string) error {
 	built.program = filepath.Join(dir, "tessera")
 	if err := build.Program(built.program, "tessera/cmd/native", nil); err != nil {
 		return err
 	}
-	built.page = filepath.Join(dir, "page") // in place of the one that `make web` puts into the program
+	built.page = filepath.Join(dir, "page") // instead of the page that `make web` embeds
 	if err := os.Mkdir(built.page, 0o777); err != nil {
 		return err
 	}
@@ -86,7 +85,7 @@ func prepare(dir string) error {
 	return media.WriteLatent(built.latent, z)
 }
 
-// count is how many faults of each kind are tried.
+// count returns how many faults of each kind to try.
 func count(t testing.TB) int {
 	if n, err := strconv.Atoi(os.Getenv("FAULTS")); err == nil {
 		return n
@@ -97,7 +96,7 @@ func count(t testing.TB) int {
 	return 10
 }
 
-// random is the same for a test each time, but for SEED.
+// random returns the same generator for a test each time, unless SEED is set.
 func random(t *testing.T) *rand.Rand {
 	seed, _ := strconv.ParseUint(os.Getenv("SEED"), 10, 64)
 	name := [32]byte{}
@@ -106,8 +105,9 @@ func random(t *testing.T) *rand.Rand {
 	return rand.New(rand.NewChaCha8(name))
 }
 
-// prepared makes what tests need, once. It runs within a test: Go's test cache watches no
-// file that TestMain opens, so a change of the program would not run the tests again.
+// prepared builds the tests' inputs, once. It runs within a test: Go's test cache
+// watches no file that TestMain opens, so a change of the program would not run the
+// tests again.
 var prepared func() error
 
 func needs(t *testing.T, ffmpeg bool) {
@@ -119,7 +119,7 @@ func needs(t *testing.T, ffmpeg bool) {
 	}
 }
 
-// clip is a video of so many frames that ffmpeg draws.
+// clip creates a video of this many frames with ffmpeg.
 func clip(t *testing.T, name string, frames int, more ...string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -129,22 +129,22 @@ func clip(t *testing.T, name string, frames int, more ...string) string {
 	return path
 }
 
-// command runs the program with temp for its temporary files.
+// command returns the program's command line with temp for its temporary files.
 func command(temp string, args ...string) *exec.Cmd {
 	cmd := exec.Command(built.program, args...)
 	cmd.Env = append(os.Environ(), "TMPDIR="+temp, mark+"="+temp)
 	return cmd
 }
 
-// outcome is how a run of the program ended; code is -1 where a signal ended it.
+// outcome is the end of a run of the program; code is -1 if a signal ended it.
 type outcome struct {
 	code   int
-	text   string // what it says
+	text   string // its messages
 	stdout string
-	memory int64 // the most that it had, in bytes
+	memory int64 // its peak memory in bytes
 }
 
-// run runs a command; meanwhile is called when it has begun.
+// run runs a command; it calls meanwhile after the start.
 func run(t *testing.T, cmd *exec.Cmd, meanwhile ...func()) outcome {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
@@ -160,7 +160,7 @@ func run(t *testing.T, cmd *exec.Cmd, meanwhile ...func()) outcome {
 	return outcome{cmd.ProcessState.ExitCode(), stderr.String(), stdout.String(), usage.Maxrss << 10}
 }
 
-// processes are those that run for temp: the program's and its children's.
+// processes returns the processes that run for temp: the program's and its children's.
 func processes(temp string) []string {
 	var found []string
 	all, _ := filepath.Glob("/proc/[0-9]*/environ")
@@ -174,7 +174,7 @@ func processes(temp string) []string {
 	return found
 }
 
-// alone waits until none of them is left: a child that was killed takes a moment.
+// alone waits until all of them have ended: a killed child takes a moment.
 func alone(t *testing.T, temp, what string) {
 	t.Helper()
 	left := processes(temp)
@@ -184,7 +184,7 @@ func alone(t *testing.T, temp, what string) {
 	require.Empty(t, left, "processes left: %s", what)
 }
 
-// tree is a folder's files by name, with their contents.
+// tree returns a folder's files by name, with their contents.
 func tree(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}

@@ -17,11 +17,11 @@ import (
 	"tessera/app/job"
 )
 
-// most bounds the memory that a command takes beside what one takes that does nothing
-// hostile, in bytes. The files are at most of some megabytes.
+// most bounds the additional memory of a command compared with a harmless file, in
+// bytes. The files have at most some megabytes.
 const most = 512 << 20
 
-// uses are the commands that a hostile FILE is given to. CLIP is a video.
+// uses are the commands that get a hostile FILE. CLIP is a video.
 var uses = []string{
 	"info FILE", "decode FILE -m MODEL -o out.npy", "decode LATENT -m FILE -o out.npy", "encode FILE -m MODEL -o out.npy",
 	"roundtrip FILE -m MODEL -o out.npy", "decode LATENT -m MODEL -o out.mkv --audio FILE", "batch --manifest FILE -m MODEL -o {name}.npy",
@@ -29,9 +29,9 @@ var uses = []string{
 	"decode LATENT -m BESIDE -o out.npy", "decode LATENT -m MODEL -o out.npy --resume",
 }
 
-// Files that are made to do harm are refused by name or read as what they are, in
-// bounded memory; what can't be is no fault of the program's. A server that is sent them
-// is there for the next.
+// Files that are made to do harm are refused by name, or read as what they are, in
+// bounded memory. The program must not crash on them. A server that receives them
+// continues to serve.
 func TestHostileFiles(t *testing.T) {
 	needs(t, true)
 	files := hostileFiles(t)
@@ -45,7 +45,7 @@ func TestHostileFiles(t *testing.T) {
 	var all []try
 	for _, name := range names {
 		for _, use := range uses {
-			if strings.HasSuffix(use, "--accept-damaged") && strings.HasPrefix(use, "decode") || // which has no such flag
+			if strings.HasSuffix(use, "--accept-damaged") && strings.HasPrefix(use, "decode") || // it has no such flag
 				strings.Contains(use, "BESIDE") != (name == "config.json" || strings.HasPrefix(name, "config-")) ||
 				strings.Contains(use, "--resume") != strings.HasPrefix(name, "unfinished-") {
 				continue
@@ -63,14 +63,14 @@ func TestHostileFiles(t *testing.T) {
 	t.Logf("%d of %d uses of %d hostile files: %v", min(len(all), 8*count(t)), len(all), len(files), counts)
 }
 
-// hostileUse runs a command with a hostile file, and tells how it ended.
+// hostileUse runs a command with a hostile file, and returns how it ended.
 func hostileUse(t *testing.T, make func(path string) error, name, use string, memory int64) string {
 	t.Helper()
 	p := newPlace(t)
 	dir := t.TempDir()
 	path, model := filepath.Join(dir, name), built.model
 	if err := make(path); err != nil {
-		return "not made" // a socket's path is too long, and such
+		return "not made" // for example, a socket's path is too long
 	}
 	if strings.Contains(use, "BESIDE") { // the file is a config.json beside a checkpoint
 		model = filepath.Join(dir, "model.safetensors")
@@ -85,7 +85,7 @@ func hostileUse(t *testing.T, make func(path string) error, name, use string, me
 	args := strings.Fields(line)
 	o := p.run(t, args, 2*time.Minute) // the machine may be busy
 	what := name + ": " + use
-	p.check(t, append(args, "--resume"), o, what) // which leaves what it refuses as it is
+	p.check(t, append(args, "--resume"), o, what) // it leaves a refused file as it is
 	assert.Contains(t, []int{job.ExitDone, job.ExitUsage, job.ExitInput, job.ExitDevice, job.ExitMemory}, o.code, "%s: %s%.500s", what, o.text, o.stdout)
 	assert.Equal(t, o.code == job.ExitDevice, o.code != job.ExitDone && strings.Contains(use, "--dawn"), "%s: code %d: %s", what, o.code, o.text)
 	assert.Less(t, o.memory, memory+most, "%s: bytes of memory, %d with another file", what, memory)
@@ -95,7 +95,7 @@ func hostileUse(t *testing.T, make func(path string) error, name, use string, me
 	return kindOf[o.code]
 }
 
-// names are the files of a folder, whatever kind they are of.
+// names lists the files of a folder, of any kind.
 func names(t *testing.T, dir string) (all []string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -106,14 +106,14 @@ func names(t *testing.T, dir string) (all []string) {
 	return all
 }
 
-// inputs are the endings of files that jobs take; true are those of decodes.
+// inputs are the extensions of jobs' inputs; true for decodes.
 var inputs = map[bool][]string{
 	true:  {"safetensors", "latent", "npy", "npz", "pt", "pth"},
 	false: {"mp4", "mov", "mkv", "webm", "y4m", "npy", "safetensors", "png", "jpg", "webp"},
 }
 
-// A server that is sent hostile files as jobs refuses them as bad input, in bounded
-// memory, keeps nothing of them and answers the next.
+// A server that receives hostile files as jobs refuses them as bad input, in bounded
+// memory, stores nothing of them and answers the next request.
 func TestHostileJobs(t *testing.T) {
 	needs(t, true)
 	jobs := t.TempDir()
@@ -154,7 +154,7 @@ func TestHostileJobs(t *testing.T) {
 				assert.NotContains(t, j.Error, jobs, name)
 			}
 		}
-		for range 2 { // of those who wait
+		for range 2 { // two clients that wait
 			l.beGood(1, rand.New(rand.NewPCG(r.Uint64(), 1)))
 		}
 	}

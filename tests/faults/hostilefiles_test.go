@@ -21,10 +21,10 @@ import (
 	"tessera/format/safetensors"
 )
 
-// madeHostile are those of hostileFiles, whose bombs take seconds to make.
+// madeHostile caches hostileFiles, whose bombs take seconds to create.
 var madeHostile map[string]func(path string) error
 
-// hostileFiles make files that are meant to do harm, by their names.
+// hostileFiles returns functions that create harmful files, by name.
 func hostileFiles(t *testing.T) map[string]func(path string) error {
 	t.Helper()
 	if madeHostile != nil {
@@ -53,7 +53,7 @@ func hostileFiles(t *testing.T) map[string]func(path string) error {
 			}
 			all[kind+"."+ext] = make
 		}
-		for _, size := range []int64{1, 1 << 40} { // which the disk has none of
+		for _, size := range []int64{1, 1 << 40} { // more than the disk has
 			all[fmt.Sprintf("zeros-%d.%s", size, ext)] = func(path string) error {
 				if err := os.WriteFile(path, nil, 0o666); err != nil {
 					return err
@@ -66,21 +66,21 @@ func hostileFiles(t *testing.T) map[string]func(path string) error {
 	return all
 }
 
-// u32 and u64 are little-endian.
+// u32 and u64 encode little-endian.
 func u32(n uint32) string { return string(binary.LittleEndian.AppendUint32(nil, n)) }
 func u64(n uint64) string { return string(binary.LittleEndian.AppendUint64(nil, n)) }
 
-// tensors is a .safetensors of a header and so many zeros.
+// tensors returns a .safetensors with a header and this many zeros.
 func tensors(header string, zeros int) []byte {
 	return append([]byte(u64(uint64(len(header)))+header), make([]byte, zeros)...)
 }
 
-// entry is one of a header.
+// entry returns an entry of a header.
 func entry(name, dtype, shape string, from, to uint64) string {
 	return fmt.Sprintf(`"%s":{"dtype":"%s","shape":%s,"data_offsets":[%d,%d]}`, name, dtype, shape, from, to)
 }
 
-// hostileTensors are .safetensors, each as a checkpoint and as a latent of ComfyUI's, too.
+// hostileTensors are .safetensors files, each as a checkpoint and as a ComfyUI latent.
 func hostileTensors(t *testing.T) map[string][]byte {
 	t.Helper()
 	whole, err := os.ReadFile(built.model)
@@ -146,7 +146,7 @@ func hostileTensors(t *testing.T) map[string][]byte {
 	return named
 }
 
-// array is an .npy of a header and so many zeros.
+// array returns an .npy with a header and this many zeros.
 func array(version byte, header string, zeros int) []byte {
 	length := string(binary.LittleEndian.AppendUint16(nil, uint16(len(header))))
 	if version > 1 {
@@ -187,7 +187,7 @@ func hostileArrays() map[string][]byte {
 	}
 }
 
-// packed is a zip of entries, compressed.
+// packed returns a compressed zip of entries.
 func packed(entries map[string][]byte) []byte {
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)
@@ -197,7 +197,7 @@ func packed(entries map[string][]byte) []byte {
 			_, err = w.Write(data)
 		}
 		if err != nil {
-			panic(err) // a buffer takes all
+			panic(err) // a buffer accepts everything
 		}
 	}
 	if err := z.Close(); err != nil {
@@ -206,10 +206,10 @@ func packed(entries map[string][]byte) []byte {
 	return b.Bytes()
 }
 
-// hostileZips are archives: .npz, and .pth and .pt of torch's.
+// hostileZips are archives: .npz, and torch's .pth and .pt.
 func hostileZips(t *testing.T) map[string][]byte {
 	t.Helper()
-	zeros := make([]byte, 256<<20) // 256 KB of them are left
+	zeros := make([]byte, 256<<20) // 256 KB after compression
 	good := pthtest.Dump([]pthtest.Tensor{{Name: "latent", DType: safetensors.F32, Shape: []int{4, 1, 2, 2}}}, pthtest.Options{})
 	torch := func(pickle []byte, more ...pthtest.Entry) []byte {
 		entries := []pthtest.Entry{{Name: "z/data.pkl", Data: pthtest.Bytes(pickle)}, {Name: "z/byteorder", Data: pthtest.Bytes([]byte("little"))}}
@@ -222,13 +222,13 @@ func hostileZips(t *testing.T) map[string][]byte {
 	}
 	whole := torch(good)
 	lies := bytes.Clone(whole)
-	if at := bytes.LastIndex(lies, []byte("PK\x05\x06")); at >= 0 { // how many entries, where they are
+	if at := bytes.LastIndex(lies, []byte("PK\x05\x06")); at >= 0 { // the number of entries
 		copy(lies[at+8:], "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff")
 	}
 	sizes := bytes.ReplaceAll(whole, []byte(u32(64)+u32(64)), []byte(u32(0xfffffff0)+u32(0xfffffff0)))
 	one := array(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (4,1,2,2), }\n", 64)
 	all := map[string][]byte{
-		"good.pt":            whole, // which shows that the others are refused for what they are
+		"good.pt":            whole, // to show that the others are refused for the right reason
 		"bomb-pickle.pth":    packed(map[string][]byte{"z/data.pkl": zeros, "z/version": []byte("3")}),
 		"bomb-text.pt":       packed(map[string][]byte{"z/data.pkl": good, "z/data/0": zeros, "z/version": []byte("3")}),
 		"bomb.npz":           packed(map[string][]byte{"latent.npy": append(array(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (4,1,2,2), }\n", 64), zeros...)}),
@@ -272,13 +272,13 @@ func hostileZips(t *testing.T) map[string][]byte {
 	return all
 }
 
-// chunk is one of a PNG's.
+// chunk returns a chunk of a PNG.
 func chunk(kind, data string) string {
 	sum := binary.BigEndian.AppendUint32(nil, crc32.ChecksumIEEE([]byte(kind+data)))
 	return string(binary.BigEndian.AppendUint32(nil, uint32(len(data)))) + kind + data + string(sum)
 }
 
-// big is numbers, big-endian in four bytes each.
+// big encodes numbers big-endian, in four bytes each.
 func big(numbers ...uint32) string {
 	var b []byte
 	for _, n := range numbers {
@@ -292,7 +292,7 @@ func hostilePictures() map[string][]byte {
 		var b bytes.Buffer
 		w := zlib.NewWriter(&b)
 		if _, err := io.CopyN(w, endless{}, zeros); err != nil {
-			panic(err) // a buffer takes all
+			panic(err) // a buffer accepts everything
 		}
 		w.Close()
 		return b.String()
@@ -347,7 +347,7 @@ func hostilePictures() map[string][]byte {
 	}
 }
 
-// endless is zeros.
+// endless is a reader of zeros.
 type endless struct{}
 
 func (endless) Read(b []byte) (int, error) {
@@ -385,7 +385,7 @@ func hostileVideos() map[string][]byte {
 	}
 }
 
-// hostileJSON are manifests, config.json and what a decode has left.
+// hostileJSON are manifests, config.json and files that a decode left behind.
 func hostileJSON() map[string][]byte {
 	config := func(text string) []byte {
 		return []byte(`{"_class_name":"AutoencoderKLWan","latents_mean":` + text + `,"latents_std":` + text + `}`)

@@ -12,9 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Jobs of four clients, one after the other each, end with the result that they have
-// alone, and the server knows at the end what its disk holds. FAULTS=260 are 10,400 jobs,
-// more than it keeps.
+// Jobs of four clients, each with one job after the other, have the same results as
+// single jobs, and at the end the server's records match its disk. FAULTS=260 runs
+// 10,400 jobs, more than it keeps.
 func TestManyJobs(t *testing.T) {
 	needs(t, false)
 	jobs := t.TempDir()

@@ -27,7 +27,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// good is a request that has one answer.
+// good is a request with a known answer.
 type good struct {
 	path string
 	body []byte
@@ -36,7 +36,7 @@ type good struct {
 
 func (g *good) isJob() bool { return strings.HasPrefix(g.path, "/v1/jobs") }
 
-// jobState is what a server tells of a job.
+// jobState is a server's description of a job.
 type jobState struct {
 	ID, State, Error, Code string
 	Received, Size, Bytes  int64
@@ -46,27 +46,27 @@ func (s jobState) over() bool {
 	return !slices.Contains([]string{"receiving", "queued", "running"}, s.State)
 }
 
-// load is what clients do to a server at once, and what they are told.
+// load is what many clients do to a server at once, and the answers.
 type load struct {
 	t    *testing.T
 	s    *server
 	good []*good
 
 	mu       sync.Mutex
-	held     []net.Conn       // whose clients are silent
-	kept     map[string]*good // jobs that were done, by number
-	gone     []string         // jobs that were removed
-	uploads  []string         // jobs of which no more will come
-	sent     map[string]int   // requests by endpoint, of those whose head was sent whole
-	answered map[string]int   // answers by endpoint and status, as /metrics has them
-	counts   map[string]int   // what became of what was tried
+	held     []net.Conn       // of silent clients
+	kept     map[string]*good // finished jobs, by number
+	gone     []string         // removed jobs
+	uploads  []string         // jobs with unfinished uploads
+	sent     map[string]int   // requests by endpoint, counting those with a complete head
+	answered map[string]int   // answers by endpoint and status, as in /metrics
+	counts   map[string]int   // outcomes of the acts
 }
 
 func newLoad(t *testing.T, s *server) *load {
 	return &load{t: t, s: s, kept: map[string]*good{}, sent: map[string]int{}, answered: map[string]int{}, counts: map[string]int{}}
 }
 
-// endpoint is what /metrics counts a request as.
+// endpoint returns the name of a request in /metrics.
 func endpoint(method, path string) string {
 	path, _, _ = strings.Cut(path, "?")
 	return method + " " + regexp.MustCompile(`/[0-9a-f]{32}`).ReplaceAllString(path, "/{id}")
@@ -78,7 +78,7 @@ func (l *load) count(what string) {
 	l.counts[what]++
 }
 
-// numbers is a float32 tensor between -1 and 1.
+// numbers returns a float32 tensor between -1 and 1.
 func numbers(seed uint64, n int) []byte {
 	r := rand.New(rand.NewPCG(seed, 1))
 	var b []byte
@@ -88,7 +88,7 @@ func numbers(seed uint64, n int) []byte {
 	return b
 }
 
-// dial connects from an address of this machine: each is a client of its own.
+// dial connects from one of this machine's addresses; each counts as a separate client.
 func (l *load) dial(from byte) (*net.TCPConn, error) {
 	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, from)}}
 	c, err := d.Dial("tcp", l.s.address)
@@ -98,8 +98,8 @@ func (l *load) dial(from byte) (*net.TCPConn, error) {
 	return c.(*net.TCPConn), nil
 }
 
-// ask sends a request from an address and reads the answer, again while the server is
-// busy.
+// ask sends a request from an address and reads the answer; it repeats the request
+// while the server is busy.
 func (l *load) ask(from byte, method, path string, body []byte, header ...string) (int, []byte) {
 	for {
 		c := http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, from)}}).DialContext}}
@@ -124,7 +124,7 @@ func (l *load) ask(from byte, method, path string, body []byte, header ...string
 		}
 		assert.NotEmpty(l.t, answer.Header.Get("Retry-After"))
 		l.count("told to come again")
-		time.Sleep(50 * time.Millisecond) // less than asked for, which makes it harder
+		time.Sleep(50 * time.Millisecond) // less than the server asks for, which makes it harder
 	}
 }
 
@@ -140,7 +140,7 @@ func (l *load) answer(method, path string, status int) {
 	l.answered[fmt.Sprintf(`endpoint="%s",status="%d"`, endpoint(method, path), status)]++
 }
 
-// job asks and reads a job's state.
+// job sends a request and reads a job's state.
 func (l *load) job(from byte, method, path string, body []byte, header ...string) (s jobState, status int) {
 	status, text := l.ask(from, method, path, body, header...)
 	if len(text) > 0 {
@@ -149,7 +149,7 @@ func (l *load) job(from byte, method, path string, body []byte, header ...string
 	return s, status
 }
 
-// ended waits for a job's end.
+// ended waits until a job has ended.
 func (l *load) ended(from byte, id string) (s jobState) {
 	for status := 200; status == 200 && !s.over() || s.State == ""; time.Sleep(10 * time.Millisecond) {
 		if s, status = l.job(from, "GET", "/v1/jobs/"+id, nil); status != 200 {
@@ -159,7 +159,7 @@ func (l *load) ended(from byte, id string) (s jobState) {
 	return s
 }
 
-// begin sends a request's head and a part of its body, and no more.
+// begin sends only a request's head and a part of its body.
 func (l *load) begin(from byte, method, path string, size int64, part []byte, header ...string) (*net.TCPConn, error) {
 	c, err := l.dial(from)
 	if err != nil {
@@ -177,16 +177,16 @@ func (l *load) begin(from byte, method, path string, size int64, part []byte, he
 	return c, err
 }
 
-// hold keeps a connection until the end.
+// hold keeps a connection open until the end.
 func (l *load) hold(c net.Conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.held = append(l.held, c)
 }
 
-// statusOf reads an answer's status, 0 where there is none.
+// statusOf reads an answer's status, 0 if there is none.
 func statusOf(c net.Conn) (int, []byte) {
-	text, _ := io.ReadAll(c) // as far as it comes
+	text, _ := io.ReadAll(c) // as far as it arrives
 	m := regexp.MustCompile(`^HTTP/1\.[01] (\d{3}) `).FindSubmatch(text)
 	if m == nil {
 		return 0, text
@@ -196,7 +196,8 @@ func statusOf(c net.Conn) (int, []byte) {
 	return n, body
 }
 
-// prepareGood asks for everything once, alone: these are the answers that all get.
+// prepareGood sends every good request once, alone, to learn the answers that all must
+// get.
 func (l *load) prepareGood() {
 	for i, size := range [][3]int{{1, 2, 2}, {1, 3, 4}, {2, 2, 3}, {4, 2, 2}} {
 		shape := fmt.Sprintf("dtype=float32&shape=1,4,%d,%d,%d", size[0], size[1], size[2])
@@ -227,15 +228,15 @@ func (l *load) prepareGood() {
 	}
 }
 
-// Clients of every kind at once: those who ask well get the answer that they would get
-// alone, and keep it; the server is there all along; and nothing stays of the others.
+// Clients of every kind at once: well-behaved ones get the same answers as when alone,
+// and keep them; the server stays up; and nothing of the others remains.
 func TestLoad(t *testing.T) {
 	needs(t, false)
 	jobs := t.TempDir()
 	s := serve(t, "--jobs", jobs, "--queue", "64", "--disk", "1GiB")
 	l := newLoad(t, s)
 	l.prepareGood()
-	for name, act := range acts { // what they take once, such as the page's files, is taken
+	for name, act := range acts { // so that resources taken once, such as the page's files, are in the baseline
 		act(l, 1, rand.New(rand.NewPCG(uint64(len(name)), 2)))
 	}
 	l.letGo()
@@ -256,7 +257,7 @@ func TestLoad(t *testing.T) {
 	}
 	r.Shuffle(len(turns), func(i, j int) { turns[i], turns[j] = turns[j], turns[i] })
 	stop, watching := make(chan struct{}), make(chan struct{})
-	go func() { // from an address of its own, whose connections nobody takes
+	go func() { // from a separate address, whose connections nobody uses
 		defer close(watching)
 		for {
 			status, text := l.ask(9, "GET", "/healthz", nil)
@@ -269,7 +270,7 @@ func TestLoad(t *testing.T) {
 		}
 	}()
 	var all sync.WaitGroup
-	atOnce := make(chan struct{}, 300) // below the connections that there may be, with those that are held
+	atOnce := make(chan struct{}, 300) // fewer than the connection limit, including held connections
 	for _, turn := range turns {
 		atOnce <- struct{}{}
 		all.Go(func() {
@@ -289,7 +290,7 @@ func TestLoad(t *testing.T) {
 	t.Logf("%d clients at once: %v", len(turns), l.counts)
 }
 
-// rest lets the longest held connections go where there are many.
+// rest closes the longest held connections if there are many.
 func (l *load) rest() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -298,14 +299,14 @@ func (l *load) rest() {
 	}
 }
 
-// letGo hangs up on the server and removes the uploads that nothing will come of.
+// letGo closes the held connections and removes the unfinished uploads.
 func (l *load) letGo() {
 	for _, c := range l.held {
 		c.Close()
 	}
 	l.held = nil
 	for _, id := range l.uploads {
-		for status := 200; status == 200; { // which cancels it, and then forgets it
+		for status := 200; status == 200; { // the first removal cancels it, the second forgets it
 			status, _ = l.ask(1, "DELETE", "/v1/jobs/"+id, nil)
 		}
 	}
@@ -313,11 +314,11 @@ func (l *load) letGo() {
 	l.uploads = nil
 }
 
-// idle is what a server has open that has nothing to do.
+// idle is what an idle server has open.
 type idle struct{ files, goroutines int }
 
-// settled waits until a server has nothing to do and has no more open than most, or
-// what stays open.
+// settled waits until a server is idle and has at most `most` open, and returns what
+// stays open.
 func (l *load) settled(most ...idle) (now idle) {
 	l.t.Helper()
 	http.DefaultClient.CloseIdleConnections()
@@ -336,7 +337,7 @@ func (l *load) settled(most ...idle) (now idle) {
 	return now
 }
 
-// check holds the server to what its clients were told.
+// check compares the server's state with its clients' answers.
 func (l *load) check(jobs string) {
 	t := l.t
 	left := folders(t, jobs)
@@ -362,7 +363,7 @@ func (l *load) check(jobs string) {
 		assert.Equal(t, []string{"job.json"}, files, "of a job that is %s", s.State)
 		assert.NotContains(t, l.kept, id)
 	}
-	// The server ends with a request after its client has read the answer.
+	// The server finishes a request after its client has read the answer.
 	var m map[string]float64
 	assert.Eventually(t, func() bool {
 		m = l.s.metrics(t)
@@ -386,8 +387,8 @@ func (l *load) check(jobs string) {
 	assert.NoError(t, err)
 }
 
-// served is how many requests a server has counted, by endpoint, without those for its
-// metrics.
+// served returns how many requests a server has counted, by endpoint, without those for
+// its metrics.
 func (l *load) served(m map[string]float64) map[string]int {
 	all := map[string]int{}
 	for name, n := range m {
@@ -398,8 +399,8 @@ func (l *load) served(m map[string]float64) map[string]int {
 	return all
 }
 
-// Streams of events that one address opens and doesn't read take its share of the
-// connections, and leave the others theirs.
+// Event streams that one address opens without reading use up its share of the
+// connections, but not the others' shares.
 func TestIdleStreams(t *testing.T) {
 	needs(t, false)
 	const streams, share = 1024, 768
@@ -412,7 +413,7 @@ func TestIdleStreams(t *testing.T) {
 	l.uploads = append(l.uploads, u.ID)
 	for range streams {
 		c, err := l.begin(3, "GET", "/v1/jobs/"+u.ID+"/events", -1, nil)
-		if err == nil { // else it was closed before it had asked
+		if err == nil { // else it was closed before it sent its request
 			l.hold(c)
 		}
 	}

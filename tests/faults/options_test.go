@@ -24,15 +24,15 @@ import (
 	"tessera/media"
 )
 
-// flag is one of the program's, as its completion lists them.
+// flag is a flag of the program, from its completion.
 type flag struct {
 	name  string
-	words []string // that its value may be
-	value bool     // it has one
-	file  bool     // which names a file
+	words []string // possible values
+	value bool     // it takes a value
+	file  bool     // the value names a file
 }
 
-// flagsOf are the flags of each command, from the program's own list.
+// flagsOf returns the flags of each command, from the program's own list.
 func flagsOf(t *testing.T) map[string][]flag {
 	t.Helper()
 	o := run(t, command(t.TempDir(), "completion", "fish"))
@@ -47,9 +47,9 @@ func flagsOf(t *testing.T) map[string][]flag {
 	return all
 }
 
-// lines are what options are added to; CLIP, FRAMES and LATENT are inputs, and what is
-// written goes below the working folder. How often one stands here is how often it is
-// tried.
+// lines are the command lines to which options are added; CLIP, FRAMES and LATENT are
+// inputs, and outputs go below the working folder. A line that occurs more often is
+// tried more often.
 var lines = []string{
 	"decode LATENT -m MODEL -o out.npy", "decode LATENT -m MODEL -o out.mp4", "decode LATENT -m MODEL -o frames", "decode LATENT -m MODEL -o -",
 	"encode FRAMES -m MODEL -o out.safetensors", "encode CLIP -m MODEL -o out.latent", "encode FRAMES -m MODEL -o out.npy",
@@ -59,7 +59,7 @@ var lines = []string{
 	"serve -m MODEL --listen 127.0.0.1:0 --page PAGE --jobs jobs", "bench ops", "completion bash", "man",
 }
 
-// rightly are values that flags of these names take.
+// rightly are valid values of these flags.
 var rightly = map[string][]string{
 	"tile": {"off", "auto", "32", "16x48"}, "overlap": {"8", "4x8"}, "memory": {"1MiB", "64MiB", "6GiB"}, "host-memory": {"1MiB", "2GiB"}, "chunk": {"1", "3", "auto"},
 	"fps": {"25", "30000/1001", "0.5"}, "seed": {"0", "18446744073709551615"}, "crf": {"0", "30"}, "codec": {"libx264", "libx265", "ffv1"}, "pix-fmt": {"yuv420p", "yuv444p10le", "gbrp"},
@@ -69,7 +69,7 @@ var rightly = map[string][]string{
 	"listen": {"127.0.0.1:0", "localhost:0", "[::1]:0"}, "folder": {"."}, "token-file": {"TOKENS"}, "layers": {"", "all"}, "choices": {"conv3d=fours"},
 }
 
-// oddly are values at and beyond the border of what flags take.
+// oddly are values at and beyond the limits of flags.
 var oddly = []string{
 	"", "0", "1", "-1", "2", "8", "16", "255", "256", "4096", "65536", "2147483647", "2147483648", "9223372036854775807", "18446744073709551616", "1e9", "1e400",
 	"NaN", "inf", "-inf", "-0", "0x10", "1.5", "1/0", "0/1", "-1/2", "9/3", "16x16", "0x0", "1x99999999", "x", "auto", "off", "on", "all", "best", "none", "default", "true",
@@ -78,13 +78,13 @@ var oddly = []string{
 	"conv3d=nothing", "libx264", "copy", "yuv420p", "CHW", "BMFHW", "HHHH", "0,1,2,3", strings.Repeat("x", 300) + ".npy", strings.Repeat("9", 5000),
 }
 
-// never are flags that would start another program of the machine's.
+// never are flags that would start another program of the machine.
 var never = []string{"open"}
 
-// option is a flag of a command with a value.
+// option returns a flag of a command with a value.
 func option(r *rand.Rand, f flag) []string {
 	if !f.value && r.IntN(10) > 0 {
-		if values := rightly[f.name]; len(values) > 0 { // its value may be left out
+		if values := rightly[f.name]; len(values) > 0 { // the value is optional
 			if v := values[r.IntN(len(values))]; v != "" {
 				return []string{"--" + f.name + "=" + v}
 			}
@@ -93,7 +93,7 @@ func option(r *rand.Rand, f flag) []string {
 	}
 	values := append(slices.Clone(f.words), rightly[f.name]...)
 	if len(values) == 0 || r.IntN(2) == 0 {
-		if values = oddly; f.name == "listen" { // none that other machines could reach
+		if values = oddly; f.name == "listen" { // no address that other machines can reach
 			values = []string{"", "x", "127.0.0.1", "127.0.0.1:99999", "127.0.0.1:-1", ":", "256.0.0.1:0"}
 		}
 	}
@@ -104,8 +104,8 @@ func option(r *rand.Rand, f flag) []string {
 	return []string{"--" + f.name + "=" + v}
 }
 
-// Any combination of options ends with one of the exit codes that there are, says why it
-// fails, and leaves a whole output or none, and nothing else.
+// Any combination of options ends with one of the documented exit codes and an error
+// message, and leaves a complete output or none, and no other files.
 func TestOptions(t *testing.T) {
 	needs(t, true)
 	flags := flagsOf(t)
@@ -133,12 +133,12 @@ func TestOptions(t *testing.T) {
 			if f := all[r.IntN(len(all))]; !slices.Contains(never, f.name) {
 				at := 1 + r.IntN(len(args))
 				if at < len(args) && strings.HasPrefix(args[at-1], "-") && args[at-1] != "-" {
-					at++ // behind a flag's value
+					at++ // after a flag's value
 				}
 				args = slices.Insert(args, at, option(r, f)...)
 			}
 		}
-		if r.IntN(10) == 0 { // something is missing
+		if r.IntN(10) == 0 { // drop an argument
 			at := 1 + r.IntN(max(1, len(args)-1))
 			args = slices.Delete(args, at, min(at+1, len(args)))
 		}
@@ -161,12 +161,12 @@ func TestOptions(t *testing.T) {
 	t.Logf("%d lines of random options: %v", 4*count(t), counts)
 }
 
-// kindOf are the exit codes that --help lists.
+// kindOf maps the exit codes in --help to their names.
 var kindOf = map[int]string{
 	job.ExitDone: "done", job.ExitFailed: "failed", job.ExitUsage: "usage", job.ExitInput: "input", job.ExitDevice: "device", job.ExitMemory: "memory", job.ExitInterrupted: "interrupted",
 }
 
-// trees are the files of several folders.
+// trees returns the files of several folders.
 func trees(t *testing.T, dirs []string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -184,13 +184,12 @@ type place struct{ top, work, temp string }
 func newPlace(t *testing.T) place {
 	t.Helper()
 	p := place{top: t.TempDir(), temp: t.TempDir()}
-	p.work = filepath.Join(p.top, "a", "work") // names of the folders above are in it, too
+	p.work = filepath.Join(p.top, "a", "work") // its path contains the names of the parent folders
 	require.NoError(t, os.MkdirAll(p.work, 0o777))
 	return p
 }
 
-// run runs a command in the place. One that goes on for long is interrupted, as a server
-// is.
+// run runs a command in the place, and interrupts it if it takes long, like a server.
 func (p place) run(t *testing.T, args []string, patience time.Duration) outcome {
 	t.Helper()
 	cmd := command(p.temp, args...)
@@ -204,12 +203,12 @@ func (p place) run(t *testing.T, args []string, patience time.Duration) outcome 
 			time.Sleep(patience)
 			_ = p.Process.Signal(syscall.SIGINT) // it may have ended
 			time.Sleep(time.Minute)
-			_ = p.Process.Kill() // which fails the test
+			_ = p.Process.Kill() // a kill fails the test
 		}(cmd)
 	})
 }
 
-// check holds a command to what all of them promise.
+// check checks what every command promises.
 func (p place) check(t *testing.T, args []string, o outcome, what string) {
 	t.Helper()
 	assert.Contains(t, kindOf, o.code, what)
@@ -242,9 +241,9 @@ func (p place) check(t *testing.T, args []string, o outcome, what string) {
 			continue
 		}
 		switch args[0] {
-		case "batch": // clips that were done, and records
+		case "batch": // finished clips, and records
 			continue
-		case "serve", "bench": // its jobs, and what was measured
+		case "serve", "bench": // jobs, and measurements
 			continue
 		}
 		assert.Fail(t, "something is left", "%s of a command that ended with %d: %s", name, o.code, what)

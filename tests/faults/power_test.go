@@ -24,12 +24,12 @@ import (
 	"tessera/tests/testenv"
 )
 
-// card is an ext4 file system in a file. What programs have written and not flushed is
-// in the machine's memory, and not in that file: a copy of it is a disk after the power
-// was lost.
+// card is an ext4 file system in a file. Data that programs have written but not
+// flushed is in the machine's memory, not in that file: a copy of the file is the disk
+// after a power loss.
 type card struct{ image, dir string }
 
-// newCard makes and mounts one. The journal is not written by itself meanwhile.
+// newCard creates and mounts one, with a journal that is not written on a timer.
 func newCard(t *testing.T) card {
 	t.Helper()
 	c := card{filepath.Join(t.TempDir(), "image"), t.TempDir()}
@@ -54,7 +54,7 @@ func (c card) mount(t *testing.T) {
 	t.Cleanup(func() { _ = exec.Command("umount", "-l", c.dir).Run() })
 }
 
-// afterLoss is what is on the disk if the power is lost now.
+// afterLoss returns the disk as it is if the power fails now.
 func (c card) afterLoss(t *testing.T) card {
 	t.Helper()
 	lost := card{filepath.Join(t.TempDir(), "image"), t.TempDir()}
@@ -64,8 +64,8 @@ func (c card) afterLoss(t *testing.T) card {
 	return lost
 }
 
-// What a command that ended well has made is on the disk, whole, in place of what was
-// there before; and when the power is lost during it, one of the two is there.
+// The output of a successful command is on the disk, complete, in place of the old one.
+// If the power fails while the command runs, either the old or the new one is there.
 func TestPowerLoss(t *testing.T) {
 	needs(t, true)
 	disk := newCard(t)
@@ -86,10 +86,10 @@ func TestPowerLoss(t *testing.T) {
 		whole := tree(t, out)
 		same := func(t *testing.T, left map[string]string) {
 			t.Helper()
-			maps.DeleteFunc(left, func(name, _ string) bool { return strings.Contains(name, ".unfinished") }) // which it may still have to remove
+			maps.DeleteFunc(left, func(name, _ string) bool { return strings.Contains(name, ".unfinished") }) // it may still have to remove these
 			require.Equal(t, slices.Sorted(maps.Keys(whole)), slices.Sorted(maps.Keys(left)), line)
 			for name, data := range whole {
-				if !strings.HasSuffix(name, ".done.json") { // has a time
+				if !strings.HasSuffix(name, ".done.json") { // it contains a time
 					require.True(t, data == left[name], "%s: %s has %d bytes, expected %d", line, name, len(left[name]), len(data))
 				}
 			}
@@ -97,7 +97,7 @@ func TestPowerLoss(t *testing.T) {
 		same(t, tree(t, filepath.Join(disk.afterLoss(t).dir, "out")))
 		for i := at; i < count(t); i += len(lines) {
 			moment := time.Duration(r.Float64() * float64(took))
-			for name := range whole { // a batch would find its work done
+			for name := range whole { // a batch would consider its work done
 				if strings.HasSuffix(name, ".done.json") {
 					require.NoError(t, os.RemoveAll(filepath.Join(out, name)))
 				}
@@ -108,13 +108,13 @@ func TestPowerLoss(t *testing.T) {
 			var lost card
 			o := run(t, cmd, func() {
 				time.Sleep(moment)
-				_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGSTOP) // for the copy to be of one moment
+				_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGSTOP) // so that the copy is consistent
 				lost = disk.afterLoss(t)
 				_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 			})
-			alone(t, temp, line) // ffmpeg, in a group of its own, may have a file to begin
+			alone(t, temp, line) // ffmpeg, in a separate group, may still create a file
 			counts[fmt.Sprint("code ", o.code)]++
-			o = run(t, command(temp, "decode", "-m", "nowhere", built.latent, "-o", filepath.Join(lost.dir, "out", "next.npy"))) // which puts back what was moved aside
+			o = run(t, command(temp, "decode", "-m", "nowhere", built.latent, "-o", filepath.Join(lost.dir, "out", "next.npy"))) // it puts back files that were moved aside
 			require.Equal(t, job.ExitInput, o.code, o.text)
 			for name, data := range tree(t, filepath.Join(lost.dir, "out")) {
 				if want, ok := whole[name]; ok && !strings.HasSuffix(name, ".done.json") {
@@ -136,7 +136,7 @@ func TestPowerLoss(t *testing.T) {
 	t.Logf("%d losses of power: %v", count(t), counts)
 }
 
-// A job of a server that said it was done is there after the power was lost.
+// A job that a server reported as done survives a power loss.
 func TestPowerLossOfServer(t *testing.T) {
 	needs(t, false)
 	testenv.Watch()

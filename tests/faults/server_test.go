@@ -22,15 +22,15 @@ import (
 // server is a `tessera serve` of built.model on a free port.
 type server struct {
 	url, address string // http://127.0.0.1:PORT, and without http://
-	temp         string // its folder for temporary files
+	temp         string // folder for its temporary files
 	cmd          *exec.Cmd
-	ended        chan struct{} // closed when all that it says is read
+	ended        chan struct{} // closed when all its output is read
 
 	mu   sync.Mutex
 	text bytes.Buffer
 }
 
-// serve starts a server, which the test's end kills.
+// serve starts a server and kills it when the test ends.
 func serve(t *testing.T, more ...string) *server {
 	t.Helper()
 	s := &server{temp: t.TempDir(), ended: make(chan struct{})}
@@ -67,7 +67,7 @@ func (s *server) stop() {
 	_ = s.cmd.Wait()
 }
 
-// said is what the server has said so far.
+// said returns the server's output so far.
 func (s *server) said() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -82,7 +82,7 @@ func (s *server) files(t *testing.T) int {
 	return len(open)
 }
 
-// peak is the most memory that the server had, in bytes.
+// peak returns the server's peak memory in bytes.
 func (s *server) peak(t *testing.T) int64 {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
@@ -94,7 +94,7 @@ func (s *server) peak(t *testing.T) int64 {
 	return kib << 10
 }
 
-// metrics are the numbers that the server tells Prometheus, by name and labels.
+// metrics returns the server's numbers for Prometheus, by name and labels.
 func (s *server) metrics(t *testing.T) map[string]float64 {
 	t.Helper()
 	text, status := get(t, s.url+"/metrics")
@@ -112,7 +112,7 @@ func (s *server) metrics(t *testing.T) map[string]float64 {
 	return all
 }
 
-// healthy checks that the server runs on and has met no mistake of its own.
+// healthy checks that the server runs and has reported no internal error.
 func (s *server) healthy(t *testing.T) {
 	t.Helper()
 	text, status := get(t, s.url+"/healthz")
@@ -120,10 +120,10 @@ func (s *server) healthy(t *testing.T) {
 	assert.NotRegexp(t, crash, s.said())
 }
 
-// crash is what Go and the program say of a mistake of their own.
+// crash matches the messages of Go and the program about their own errors.
 var crash = regexp.MustCompile(`(?m)^(panic: |fatal error: |goroutine \d+|runtime: |SIG[A-Z]+: )|an internal error`)
 
-// folders are the names of the files in each job's folder, by the job's number.
+// folders returns the names of the files in each job's folder, by the job's number.
 func folders(t *testing.T, jobs string) map[string][]string {
 	t.Helper()
 	all := map[string][]string{}

@@ -18,8 +18,8 @@ import (
 	"tessera/app/job"
 )
 
-// jobs are what is stopped: with ffmpeg before it, behind it and on both sides,
-// and with a spool for tiles. OUT is a folder, CLIP a video.
+// jobs are the command lines to stop: with ffmpeg before them, after them and on both
+// sides, and with a spool for tiles. OUT is a folder, CLIP a video.
 var jobs = []string{
 	"encode CLIP -o OUT/z.safetensors",
 	"decode LATENT -o OUT/out.mp4",
@@ -33,10 +33,10 @@ func fields(line, clip, out string) []string {
 	return append(strings.Fields(line), "-m", built.model)
 }
 
-// A terminal that is closed at any moment leaves a whole output or none, and no
-// temporary file, spool or process.
+// Closing the terminal at any moment leaves a complete output or none, and no temporary
+// file, spool or process.
 func TestHangUp(t *testing.T) {
-	taken := make(chan os.Signal, 1) // what is taken here isn't ignored in programs started, as nohup would have it
+	taken := make(chan os.Signal, 1) // a signal handled here is not ignored in child processes, as under nohup
 	signal.Notify(taken, syscall.SIGHUP)
 	defer signal.Stop(taken)
 	stopped(t, syscall.SIGHUP, func(t *testing.T, dir, temp string, o outcome) string {
@@ -53,9 +53,9 @@ func TestHangUp(t *testing.T) {
 	})
 }
 
-// After a kill at any moment ffmpeg ends by itself, and the next start removes
-// what is left. One that comes before ffmpeg has ended may leave it the file that
-// it is about to make, to the start after.
+// After a kill at any moment, ffmpeg ends, and the next start removes what is left. If
+// that start comes before ffmpeg has ended, a file that ffmpeg is about to create may
+// remain until the start after it.
 func TestKill(t *testing.T) {
 	stopped(t, syscall.SIGKILL, func(t *testing.T, dir, temp string, o outcome) string {
 		alone(t, temp, "after a kill")
@@ -72,8 +72,8 @@ func TestKill(t *testing.T) {
 	})
 }
 
-// stopped sends a signal at random moments of every job and checks what is left;
-// after says what became of one.
+// stopped sends a signal at random moments of every job and checks what is left; after
+// classifies the outcome of one run.
 func stopped(t *testing.T, signal os.Signal, after func(t *testing.T, dir, temp string, o outcome) string) {
 	needs(t, true)
 	clip := clip(t, "clip.mp4", 13)
@@ -98,7 +98,7 @@ func stopped(t *testing.T, signal os.Signal, after func(t *testing.T, dir, temp 
 			alone(t, temp, line)
 			require.Empty(t, tree(t, temp), "%s, after %v, %s: temporary files", line, moment, what)
 			left := slices.Sorted(maps.Keys(tree(t, dir)))
-			if what == "done" || len(left) > 0 && !slices.Equal(left, []string{"out.mkv"}) { // its sheet comes after it
+			if what == "done" || len(left) > 0 && !slices.Equal(left, []string{"out.mkv"}) { // the sheet is written after it
 				require.Equal(t, names, left, "%s, after %v, %s: %s", line, moment, what, o.text)
 			}
 			require.NoError(t, os.RemoveAll(dir))

@@ -5,7 +5,7 @@ import (
 	"tessera/wgsl"
 )
 
-// layer is an operation as a network records it, at a width it has there.
+// layer is an operation as a network records it, at one of its widths.
 type layer struct {
 	operation, name string
 	record          func(s *wgsl.Set, b *gpu.Batch, label string)
@@ -68,7 +68,7 @@ var layers = []layer{
 	}},
 }
 
-// conv is a 3x3 convolution with so many temporal taps.
+// conv records a 3x3 convolution with this many temporal taps.
 func conv(stride, taps int) func(s *wgsl.Set, b *gpu.Batch, label string) {
 	return func(s *wgsl.Set, b *gpu.Batch, label string) {
 		x, y := tensor(s, "x", channels), tensor(s, "y", channels)
@@ -80,14 +80,14 @@ func conv(stride, taps int) func(s *wgsl.Set, b *gpu.Batch, label string) {
 	}
 }
 
-// buffer is large enough for all of them; none is ever allocated.
+// buffer is large enough for every layer; it is never allocated.
 func buffer(label string) *gpu.Buffer { return &gpu.Buffer{Label: label, Size: 64 << 20} }
 
 func tensor(s *wgsl.Set, label string, c int) wgsl.Tensor {
 	return wgsl.Tensor{Buffer: buffer(label), Elem: s.Elem, T: 4, H: 32, W: 64, C: c}
 }
 
-// weights are stored as small as activations.
+// weights have the storage of activations.
 func weights(s *wgsl.Set, p *wgsl.Packing) wgsl.Weights {
 	elem := wgsl.Packed
 	if s.Elem == wgsl.F32 {

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// shader is what a listing says of one.
+// shader is a listing's description of one shader.
 type shader struct {
 	label, layer, kernel, elem string
 
-	registers int // of an invocation
-	waves     int // subgroups that a processor of the card holds at once
-	local     int // bytes of an invocation's memory: spilled, or indexed registers
+	registers int // per invocation
+	waves     int // subgroups that a compute unit holds at once
+	local     int // bytes of local memory per invocation: spilled, or indexed registers
 	loop      map[class]int
 }
 
@@ -30,7 +30,7 @@ const (
 	wait   class = "wait"
 )
 
-// parse splits a listing by compile's marks.
+// parse splits a listing at compile's marks.
 func parse(listing string) (adapter string, shaders []shader) {
 	for i, part := range strings.Split(listing, shaderMark) {
 		first, rest, _ := strings.Cut(part, "\n")
@@ -52,7 +52,7 @@ func parse(listing string) (adapter string, shaders []shader) {
 	return adapter, shaders
 }
 
-// number is the one that follows a name in a driver's statistics.
+// number returns the number after a name in a driver's statistics.
 func number(text, name string) int {
 	_, after, ok := strings.Cut(text, "\n"+name+": ")
 	if !ok {
@@ -63,8 +63,7 @@ func number(text, name string) int {
 	return n
 }
 
-// block is a straight piece of code; from are the blocks before it, by their
-// index.
+// block is a basic block; from are the indices of its predecessors.
 type block struct {
 	ops  []class
 	from []int
@@ -76,7 +75,7 @@ var (
 	amdFMA   = regexp.MustCompile(`^v_(dual_)?(fma|fmac|dot|mac)`)
 )
 
-// amd reads what RADV prints.
+// amd reads RADV's listing.
 func amd(s *shader, text string) {
 	s.registers, s.waves, s.local = number(text, "VGPRs"), number(text, "Subgroups per SIMD"), number(text, "Scratch size")
 	_, code, _ := strings.Cut(text, "disasm:")
@@ -92,7 +91,7 @@ func amd(s *shader, text string) {
 			}
 			ended = false
 			blocks = append(blocks, b)
-		} else if op := amdOp.FindStringSubmatch(line); op != nil && !ended { // behind a jump there is padding
+		} else if op := amdOp.FindStringSubmatch(line); op != nil && !ended { // after a jump there is padding
 			ended = op[1] == "s_branch" || op[1] == "s_endpgm"
 			n := len(blocks) - 1
 			blocks[n].ops = append(blocks[n].ops, amdClass(op[1]))
@@ -135,7 +134,7 @@ var (
 	nvidiaOp    = regexp.MustCompile(`^\s*(?:@!?\w+\s+)?(?:[^=]*=\s*)?(?:@!?\w+\s+)?([a-z]\w*)`)
 )
 
-// nvidia reads what NAK prints: the program after its last pass, then numbers.
+// nvidia reads NAK's listing: the program after its last pass, then statistics.
 func nvidia(s *shader, text string) {
 	s.registers, s.waves, s.local = number(text, "Num GPRs"), number(text, "Max warps/SM"), number(text, "SLM size")
 	code := text[max(0, strings.LastIndex(text, "NAK IR")):]
@@ -178,8 +177,8 @@ func nvidiaClass(op, line string) class {
 	return vector
 }
 
-// innerLoop counts the instructions of the shortest loop around the block that
-// multiplies most.
+// innerLoop counts the instructions of the shortest loop around the block with the most
+// products.
 func innerLoop(blocks []block) map[class]int {
 	busiest, most := 0, 0
 	for i := range blocks {
@@ -193,7 +192,7 @@ func innerLoop(blocks []block) map[class]int {
 	for head := range blocks {
 		for _, tail := range blocks[head].from {
 			body := loopBody(blocks, head, tail)
-			if !body[busiest] || head > 0 && body[0] { // a way around head: no loop
+			if !body[busiest] || head > 0 && body[0] { // a path around head, so no loop
 				continue
 			}
 			if n := count(blocks, body); shortest == nil || total(n) < length {
@@ -204,7 +203,7 @@ func innerLoop(blocks []block) map[class]int {
 	return shortest
 }
 
-// loopBody is the blocks from which tail is reached without passing head, and
+// loopBody returns head and the blocks from which tail is reachable without passing
 // head.
 func loopBody(blocks []block, head, tail int) map[int]bool {
 	body := map[int]bool{head: true}

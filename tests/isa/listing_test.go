@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A loop of three blocks within another, as RADV prints it.
+// A loop of three blocks inside another, in RADV's format.
 const radv = adapterMark + "CARD (RADV), radv: Mesa 26\n" +
 	"\n" + shaderMark + "conv3d_f16|3 taps|plain|f16\n" + `shader: MESA_SHADER_COMPUTE
     con 32      %0 = fma %1, %2
@@ -47,8 +47,8 @@ Scratch size: 16
 Subgroups per SIMD: 10
 `
 
-// The same of NAK, which says where a block comes from, after an earlier pass; the
-// way out of the loop lies within it, the way back behind everything.
+// This loop in NAK's format, which lists a block's predecessors, after an earlier pass.
+// The loop's exit is inside the loop, the back edge after everything.
 const nak = adapterMark + "NVK, Mesa 26\n" +
 	"\n" + shaderMark + "pointwise_packed|1 tap|tiled|packed\n" + `NAK IR:
 block 0 [1] -> {
@@ -103,7 +103,7 @@ func TestParse(t *testing.T) {
 	}}, shaders)
 }
 
-// A shader without a loop and a driver that lists nothing have their lines, too.
+// A shader without a loop, and a driver without listings, also get their lines.
 func TestReport(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "ada.txt")
 	text := adapterMark + "NVK, Mesa 26\n" + shaderMark + "softmax_f32|l|plain|f32\nnothing\n" +

@@ -1,6 +1,6 @@
 // Command isa shows what a card's compiler makes of the kernels: instructions,
-// registers and how much of the inner loop multiplies. tools/isa.sh runs it, on
-// cards that aren't there or on the machine's own with a driver of Mesa's.
+// registers and the share of products in the inner loop. tools/isa.sh runs it, on
+// simulated cards or on the machine's own card with one of Mesa's drivers.
 //
 //	isa compile          makes every kernel's pipeline; the driver's listing goes to stderr
 //	isa report FILE...   reads such listings, named for the card, and prints a table in markdown
@@ -14,8 +14,8 @@ import (
 	"tessera/wgsl"
 )
 
-// Lines that compile puts into the listing: the adapter, and before each
-// shader what it is.
+// Lines that compile adds to the listing: the adapter, and a description before each
+// shader.
 const (
 	adapterMark = "tessera-adapter: "
 	shaderMark  = "tessera-shader: "
@@ -35,9 +35,9 @@ func main() {
 	}
 }
 
-// compile goes through layers, kernels and storages.
+// compile compiles all layers, kernels and storages.
 func compile() error {
-	dev, err := gpu.Open(gpu.Options{Adapter: -1, NoCache: true}) // what is kept compiled is not listed
+	dev, err := gpu.Open(gpu.Options{Adapter: -1, NoCache: true}) // cached shaders are not listed
 	if err != nil {
 		return err
 	}
@@ -68,14 +68,14 @@ func compile() error {
 	return nil
 }
 
-// prepare compiles a layer's programs one by one, those that are not seen yet.
+// prepare compiles a layer's new programs one by one.
 func prepare(dev *gpu.Device, s *wgsl.Set, l layer, kernel string, seen map[string]bool) error {
 	b := &gpu.Batch{Label: l.operation}
 	l.record(s, b, l.operation)
 	for i, c := range b.Commands {
 		key := fmt.Sprint(c.Program.Source, c.Program.Constants)
 		if seen[key] {
-			continue // as it is for another storage, or block of attention
+			continue // equal to that of another storage, or of another attention phase
 		}
 		seen[key] = true
 		fmt.Fprintf(os.Stderr, "\n%s%s|%s|%s|%s\n", shaderMark, c.Program.Label, l.name, kernel, s.Elem)

@@ -8,17 +8,17 @@ import (
 	"strings"
 )
 
-// card is one whose listing tools/isa.sh can make.
+// card is a card whose listing tools/isa.sh can create.
 type card struct {
 	name string
-	peak float64 // TFLOP/s of plain f32 arithmetic, as its maker says
-	// beside: scalar and memory instructions are issued beside the vector ones,
+	peak float64 // TFLOP/s of plain f32 arithmetic, according to its maker
+	// beside: scalar and memory instructions are issued in parallel with vector ones,
 	// and take no time from them.
 	beside bool
-	matrix float64 // TFLOP/s of products of matrices of halves with sums in f32, as its maker says; 0: not listed
+	matrix float64 // TFLOP/s of matrix products of halves with f32 sums, according to its maker; 0: not listed
 }
 
-// cards by the names that listings have.
+// cards by their names in listings.
 var cards = map[string]card{
 	"navi31": {"RX 7900 XTX", 61.4, true, 122.8},
 	"navi21": {"RX 6800", 16.2, true, 0},
@@ -64,16 +64,15 @@ func table(w io.Writer, c card, adapter string, shaders []shader) {
 	fmt.Fprintln(w)
 }
 
-// matrixCycles is how long a product keeps its unit busy, on either maker's card,
-// as follows from the peaks: 8192 FLOPs at 256 a cycle on AMD, 4096 at 128 on
-// NVIDIA.
+// matrixCycles is how long a matrix product keeps its unit busy, on both makers' cards.
+// It follows from the peaks: 8192 FLOPs at 256 per cycle on AMD, 4096 at 128 on NVIDIA.
 const matrixCycles = 32
 
-// bound is what the inner loop alone leaves of the card's peak, with every
-// operand at hand.
+// bound returns the share of the card's peak that the inner loop allows, with every
+// operand available.
 func (c card) bound(s *shader) string {
 	if busy := matrixCycles * s.loop[matrix]; busy > 0 {
-		slots := max(busy, total(s.loop)) // NVIDIA's are issued beside the units
+		slots := max(busy, total(s.loop)) // NVIDIA's are issued in parallel with the units
 		if c.beside {
 			slots = busy + s.loop[fma] + s.loop[vector]
 		}

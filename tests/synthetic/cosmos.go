@@ -13,7 +13,7 @@ type CosmosConfig struct {
 	Decoder []int                    // deep to shallow; default 512, 512, 512, 256
 	Latent  int                      // default 16
 	DType   safetensors.DType        // default F16. F32 leaves the weights unrounded.
-	Name    func(name string) string // what a tensor is called in the file; nil: by its original name
+	Name    func(name string) string // maps a tensor's name to the one in the file; nil: the original name
 }
 
 // CreateCosmos streams a checkpoint of synthetic weights into a new file at path.

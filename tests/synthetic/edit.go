@@ -10,7 +10,7 @@ import (
 	"tessera/format/safetensors"
 )
 
-// Raw is a tensor with its bytes, to make other files of a checkpoint.
+// Raw is a tensor with its bytes, for other files of a checkpoint.
 type Raw struct {
 	safetensors.Spec
 	Data []byte
@@ -58,8 +58,8 @@ func Create(path string, all []Raw, metadata map[string]string) error {
 	})
 }
 
-// Split writes the tensors of a file in turns to n files in a folder, with their
-// index, and returns its path.
+// Split distributes the tensors of a file over n files in a folder, in turn, writes
+// their index, and returns its path.
 func Split(path, folder string, n int) (string, error) {
 	all, metadata, err := Read(path)
 	if err != nil {

@@ -11,7 +11,7 @@ type HunyuanImageConfig struct {
 	Widths []int                    // shallow to deep; default 128, 256, 512, 512, 1024, 1024
 	Latent int                      // default 64
 	DType  safetensors.DType        // default F16. F32 leaves the weights unrounded.
-	Name   func(name string) string // what a tensor is called in the file; nil: by its original name
+	Name   func(name string) string // maps a tensor's name to the one in the file; nil: the original name
 }
 
 // CreateHunyuanImage streams a checkpoint of synthetic weights into a new file at path.

@@ -12,7 +12,7 @@ type HunyuanConfig struct {
 	Widths []int                    // shallow to deep; default 128, 256, 512, 512
 	Latent int                      // default 16
 	DType  safetensors.DType        // default F16. F32 leaves the weights unrounded.
-	Name   func(name string) string // what a tensor is called in the file; nil: by its original name
+	Name   func(name string) string // maps a tensor's name to the one in the file; nil: the original name
 }
 
 // CreateHunyuan streams a checkpoint of synthetic weights into a new file at path.
@@ -67,7 +67,7 @@ type Hunyuan15Config struct {
 	Widths []int                    // shallow to deep; default 128, 256, 512, 1024, 1024
 	Latent int                      // default 32
 	DType  safetensors.DType        // default F16. F32 leaves the weights unrounded.
-	Name   func(name string) string // what a tensor is called in the file; nil: by its original name
+	Name   func(name string) string // maps a tensor's name to the one in the file; nil: the original name
 }
 
 // CreateHunyuan15 streams a checkpoint of synthetic weights into a new file at path.
@@ -84,8 +84,8 @@ func Hunyuan15(c Hunyuan15Config) []Spec {
 	return hunyuanTable(widths, latent, true)
 }
 
-// hunyuanTable lists the tensors of HunyuanVideo 1.5 or, with convolutions and norms of
-// single frames, HunyuanImage 2.1, by their original names.
+// hunyuanTable lists the tensors of HunyuanVideo 1.5, or of HunyuanImage 2.1, whose
+// convolutions and norms are of single frames, by their original names.
 func hunyuanTable(widths []int, latent int, video bool) table {
 	var t table
 	conv := func(name string, out, in int) { t.conv(name, out, in, 3, 3) }
@@ -122,7 +122,7 @@ func hunyuanTable(widths []int, latent int, video bool) table {
 		for b := range 2 {
 			resnet(fmt.Sprintf("encoder.down.%d.block.%d", i, b), w)
 		}
-		if i < last { // the last two halve time, too
+		if i < last { // the last two also halve time
 			conv(fmt.Sprintf("encoder.down.%d.downsample.conv", i), widths[i+1]/phases(i >= last-2), w)
 		}
 	}
@@ -136,7 +136,7 @@ func hunyuanTable(widths []int, latent int, video bool) table {
 		for b := range 3 {
 			resnet(fmt.Sprintf("decoder.up.%d.block.%d", i, b), w)
 		}
-		if i < last { // the first two double time, too
+		if i < last { // the first two also double time
 			conv(fmt.Sprintf("decoder.up.%d.upsample.conv", i), phases(i < 2)*widths[last-i-1], w)
 		}
 	}

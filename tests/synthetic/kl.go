@@ -12,10 +12,10 @@ type KLConfig struct {
 	Widths []int                    // shallow to deep; default 128, 256, 512, 512
 	Latent int                      // default 4
 	Flux2  bool                     // FLUX.2's layout and statistics, 32 channels by default
-	Narrow []int                    // the decoder's widths, where they are others
+	Narrow []int                    // the decoder's widths, if they differ
 	Quant  bool                     // with quant_conv and post_quant_conv
 	DType  safetensors.DType        // default F16. F32 leaves the weights unrounded.
-	Name   func(name string) string // what a tensor is called in the file; nil: by its original name
+	Name   func(name string) string // maps a tensor's name to the one in the file; nil: the original name
 }
 
 // CreateKL streams a checkpoint of synthetic weights into a new file at path.

@@ -9,12 +9,12 @@ import (
 
 // LTXConfig is LTX-2's VAE of any size, by the original names.
 type LTXConfig struct {
-	New     bool                     // of LTX-2.3
-	Encoder []int                    // widths, shallow to deep; default 128 to 2048, or 1024 where New
-	Decoder []int                    // deep to shallow; default 1024, 512, 256, 128, or with 512 twice where New
+	New     bool                     // LTX-2.3's
+	Encoder []int                    // widths, shallow to deep; default 128 to 2048, or to 1024 if New
+	Decoder []int                    // deep to shallow; default 1024, 512, 256, 128, or with 512 twice if New
 	Latent  int                      // default 128
 	DType   safetensors.DType        // default F16. F32 leaves the weights unrounded.
-	Name    func(name string) string // what a tensor is called in the file; nil: by its original name
+	Name    func(name string) string // maps a tensor's name to the one in the file; nil: the original name
 }
 
 // CreateLTX streams a checkpoint of synthetic weights into a new file at path.
@@ -25,7 +25,7 @@ func CreateLTX(path string, c LTXConfig) error {
 // LTX lists every tensor under its original name.
 func LTX(c LTXConfig) []Spec {
 	encoder, decoder, latent := c.Encoder, c.Decoder, cmp.Or(c.Latent, 128)
-	downs, ups := []int{4, 2, 8, 8}, []int{8, 8, 8} // pixels that become one, or are made of one
+	downs, ups := []int{4, 2, 8, 8}, []int{8, 8, 8} // pixels that become one, or that one becomes
 	before, after := []int{4, 6, 6, 2, 2}, []int{5, 5, 5, 5}
 	if encoder == nil {
 		encoder = []int{128, 256, 512, 1024, 2048}

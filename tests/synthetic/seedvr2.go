@@ -31,15 +31,15 @@ func (c SeedVR2Config) withDefaults() SeedVR2Config {
 	return c
 }
 
-// WriteSeedVR2 streams a checkpoint of synthetic weights, laid out as the
-// published file is: tensors by name, no metadata but the norm's groups where
-// they are not 32.
+// WriteSeedVR2 streams a checkpoint of synthetic weights in the layout of the published
+// file: tensors by name, without metadata, except for the number of norm groups if it
+// is not 32.
 func WriteSeedVR2(out io.Writer, c SeedVR2Config) error {
 	c = c.withDefaults()
 	return write(out, SeedVR2(c.Widths, c.Latent), c.DType, nil, c.metadata())
 }
 
-// CreateSeedVR2 is WriteSeedVR2 into a new file at path.
+// CreateSeedVR2 calls WriteSeedVR2 for a new file at path.
 func CreateSeedVR2(path string, c SeedVR2Config) error {
 	return create(path, func(out io.Writer) error { return WriteSeedVR2(out, c) })
 }

@@ -16,7 +16,7 @@ import (
 	"tessera/format/safetensors"
 )
 
-// The values that were published with the formula.
+// Values published with the formula.
 func TestValues(t *testing.T) {
 	for key, want := range map[string][]float64{
 		"input":                  {-0.8043633147, 0.3047208565, -0.5927514535, -0.4511106743},
@@ -59,8 +59,8 @@ func TestWeightScales(t *testing.T) {
 	}
 }
 
-// testdata/seedvr2_tensors.txt is the key set and the shapes of the reference
-// class's state_dict.
+// testdata/seedvr2_tensors.txt has the key set and the shapes of the reference class's
+// state_dict.
 func TestSeedVR2Table(t *testing.T) {
 	want, err := os.ReadFile("testdata/seedvr2_tensors.txt")
 	require.NoError(t, err)
@@ -75,8 +75,8 @@ func TestSeedVR2Table(t *testing.T) {
 	require.Equal(t, 250_648_227, params, "parameters of the published model")
 }
 
-// The published half-precision file: 28,352 bytes of header, 501,324,814 bytes
-// in all.
+// The published half-precision file has 28,352 bytes of header, 501,324,814 bytes in
+// all.
 func TestSeedVR2FileSize(t *testing.T) {
 	c := SeedVR2Config{}.withDefaults()
 	specs, _ := layout(SeedVR2(c.Widths, c.Latent), safetensors.F16, func(name string) string { return name })
@@ -120,7 +120,7 @@ func TestWriteSmall(t *testing.T) {
 	}
 }
 
-// A tensor over one buffer long is the same as one made in a piece.
+// A tensor longer than one buffer equals one created in one piece.
 func TestFillParallel(t *testing.T) {
 	shape := []int{64, 64, 3, 3, 3}
 	want := Weight("w", shape)

@@ -18,7 +18,7 @@ func SeedVR2(widths []int, latent int) []Spec {
 		}
 		if i < last {
 			kt := 1
-			if i >= len(widths)-3 { // the last two downsamplers halve time too
+			if i >= len(widths)-3 { // the last two downsamplers also halve time
 				kt = 3
 			}
 			t.conv(block+".downsamplers.0.conv", out, out, kt, 3, 3)
@@ -38,7 +38,7 @@ func SeedVR2(widths []int, latent int) []Spec {
 		}
 		if i < last {
 			phases := 4
-			if i < 2 { // the first two upsamplers double time too
+			if i < 2 { // the first two upsamplers also double time
 				phases = 8
 			}
 			t.conv(block+".upsamplers.0.conv", out, out, 3, 3, 3)
@@ -59,7 +59,8 @@ func (t *table) conv(name string, shape ...int) {
 
 func (t *table) norm(name string, channels int) { t.conv(name, channels) }
 
-// resnet adds a residual block of diffusers, whose convolutions' names end with wrap.
+// resnet adds a residual block in diffusers' naming; wrap is the end of its
+// convolutions' names.
 func (t *table) resnet(name, wrap string, in, out int) {
 	t.norm(name+".norm1", in)
 	t.conv(name+".conv1"+wrap, out, in, 3, 3, 3)
@@ -70,7 +71,7 @@ func (t *table) resnet(name, wrap string, in, out int) {
 	}
 }
 
-// middle adds a middle block of diffusers.
+// middle adds a middle block in diffusers' naming.
 func (t *table) middle(half, wrap string, channels int) {
 	attention := half + ".mid_block.attentions.0"
 	t.norm(attention+".group_norm", channels)

@@ -13,11 +13,11 @@ type TAEHVConfig struct {
 	Patch   int                      // default 1
 	Encoder int                      // channels of the encoder; default 64
 	Decoder []int                    // of the decoder's stages, deep to shallow; default 256, 128, 64, 64
-	Halves  bool                     // each of the three stages halves time, as for LTX; else the encoder's first two do, and double the decoder's last two
-	Blocks  string                   // of the decoder: "wide", "super"; "" is the usual ones
+	Halves  bool                     // each of the three stages halves time, as for LTX; else the encoder's first two halve it, and the decoder's last two double it
+	Blocks  string                   // of the decoder: "wide", "super"; "" for the usual ones
 	Lacks   string                   // "encoder" or "decoder"
 	DType   safetensors.DType        // default F16. F32 leaves the weights unrounded.
-	Name    func(name string) string // what a tensor is called in the file; nil: by its original name
+	Name    func(name string) string // maps a tensor's name to the one in the file; nil: the original name
 }
 
 // CreateTAEHV streams a checkpoint of synthetic weights into a new file at path.
@@ -45,7 +45,7 @@ func TAEHV(c TAEHVConfig) []Spec {
 	return t
 }
 
-// weight adds one without a bias.
+// weight adds a weight without a bias.
 func (t *table) weight(name string, shape ...int) { *t = append(*t, Spec{name + ".weight", shape}) }
 
 func (t *table) tinyEncoder(c TAEHVConfig) {
@@ -65,7 +65,7 @@ func (t *table) tinyEncoder(c TAEHVConfig) {
 	t.conv("encoder.17", c.Latent, n, 3, 3)
 }
 
-// memory adds a block that reads the frame before, too.
+// memory adds a block that also reads the previous frame.
 func (t *table) memory(name string, n int, blocks string) {
 	switch blocks {
 	case "wide":
@@ -85,7 +85,7 @@ func (t *table) memory(name string, n int, blocks string) {
 	}
 }
 
-// grow is by how much stage i of the decoder multiplies frames.
+// grow returns the factor by which stage i of the decoder multiplies frames.
 func (c TAEHVConfig) grow(i int) int {
 	if i == 0 && !c.Halves {
 		return 1

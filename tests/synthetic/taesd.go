@@ -7,16 +7,16 @@ import (
 	"tessera/format/safetensors"
 )
 
-// TAESDConfig is a tiny autoencoder of pictures of any size, by the original names.
+// TAESDConfig is a tiny autoencoder for pictures, of any size, in the original naming.
 type TAESDConfig struct {
-	Encoder []int                    // widths of its sizes, shallow to deep; default 64, 64, 64, 64
-	Decoder []int                    // deep to shallow; the same
+	Encoder []int                    // widths per resolution, shallow to deep; default 64, 64, 64, 64
+	Decoder []int                    // deep to shallow; the same default
 	Latent  int                      // default 4
 	Pixel   int                      // channels of a pixel, or of a patch; default 3
-	Stem    int                      // convolutions with ReLU that the encoder begins with: 0, 1 of patches, or 2 that halve
-	Pools   bool                     // the deepest blocks see all of a picture
+	Stem    int                      // initial convolutions of the encoder with ReLU: 0, 1 over patches, or 2 that halve
+	Pools   bool                     // the deepest blocks pool the whole picture
 	DType   safetensors.DType        // default F16. F32 leaves the weights unrounded.
-	Name    func(name string) string // what a tensor is called in the file; nil: by its original name
+	Name    func(name string) string // maps a tensor's name to the one in the file; nil: the original name
 }
 
 // CreateTAESD streams a checkpoint of synthetic weights into a new file at path.

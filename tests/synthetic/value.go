@@ -1,9 +1,11 @@
-// Package synthetic makes tensor values from tensor names ("synthetic v1"), so
-// that a checkpoint or an input of any size can be made on the spot, equal
-// everywhere, and never has to be stored. Goldens were produced from the same
-// formula.
+// Package synthetic computes tensor values from tensor names ("synthetic v1"). A
+// checkpoint or an input of any size can therefore be created when needed, is equal on every
+// machine, and is never stored. The goldens use the same formula.
 //
-// Start at Fill for inputs, and at WriteSeedVR2 and WriteWan for checkpoints.
+// Start with Fill for inputs, and with WriteSeedVR2, WriteWan or a Create function for
+// checkpoints:
+//
+//	err := synthetic.CreateSeedVR2(path, synthetic.SeedVR2Config{Widths: []int{32, 64, 96, 96}, Latent: 4})
 package synthetic
 
 import (
@@ -13,13 +15,12 @@ import (
 	"strings"
 )
 
-// Value is element i, in row-major order, of the raw tensor called key:
-// uniform in [-1, 1). It is splitmix64 seeded with the FNV-1a hash of the key.
+// Value returns element i, in row-major order, of the raw tensor called key: uniform in
+// [-1, 1). It is splitmix64 seeded with the FNV-1a hash of the key.
 func Value(key string, i uint64) float64 { return value(hash(key), i) }
 
-// Fill sets dst[i] to Value(key, i). A clip that is shorter in time than the
-// tensor it comes from takes whole frames of it, channel by channel: fill the
-// longer one first.
+// Fill sets dst[i] to Value(key, i). To use a clip with fewer frames than the tensor,
+// fill the whole tensor first, and then take the first frames of each channel.
 func Fill(key string, dst []float64) {
 	h := hash(key)
 	for i := range dst {
@@ -27,7 +28,7 @@ func Fill(key string, dst []float64) {
 	}
 }
 
-// Weight is a whole weight tensor, row-major, in float32; see FillWeight.
+// Weight returns a whole weight tensor, row-major, in float32; see FillWeight.
 func Weight(key string, shape []int) []float32 {
 	n := 1
 	for _, d := range shape {
@@ -38,9 +39,9 @@ func Weight(key string, shape []int) []float32 {
 	return dst
 }
 
-// FillWeight sets dst to the elements from start on of the weight called key.
-// The raw values are scaled by what the name and shape say the tensor is, in
-// float64, and rounded once:
+// FillWeight sets dst to the elements of the weight called key, from start on. It
+// scales the raw values by the kind of tensor, which the name and shape determine, in
+// float64, and rounds once:
 //
 //	norm weight           1 + 0.1·v, and deviations of latents
 //	convolution, linear   v·sqrt(3 / fan-in), unit variance in and out

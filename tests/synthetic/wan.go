@@ -11,14 +11,14 @@ import (
 // WanConfig is an autoencoder of Wan 2.1, Wan 2.2 or Qwen-Image of any size.
 type WanConfig struct {
 	Nested   bool                     // Wan 2.2, whose blocks are nested in stages
-	Still    bool                     // Qwen-Image-2.1, nested in five stages, for pictures alone
+	Still    bool                     // Qwen-Image-2.1, nested in five stages, for pictures only
 	Dim      int                      // encoder's base width; default 96, Wan 2.2 160
 	Decoder  int                      // decoder's base width; default Dim, Wan 2.2 256, still 144
 	Latent   int                      // latent channels; default 16, Wan 2.2 48, still 64
 	Channels int                      // of a pixel; default 3, still 4
-	Outputs  int                      // channels that the decoder makes; default those of a pixel, nested of 2x2
+	Outputs  int                      // channels of the decoder's output; default those of a pixel, nested those of 2x2 pixels
 	DType    safetensors.DType        // default F16. F32 leaves the weights unrounded.
-	Name     func(name string) string // what a tensor is called in the file; nil: by its original name
+	Name     func(name string) string // maps a tensor's name to the one in the file; nil: the original name
 }
 
 func (c WanConfig) withDefaults() WanConfig {
@@ -39,14 +39,14 @@ func (c WanConfig) withDefaults() WanConfig {
 	return c
 }
 
-// WriteWan streams a checkpoint of synthetic weights, whose values come from
-// their original names whatever the file calls them.
+// WriteWan streams a checkpoint of synthetic weights. The values derive from the
+// original names, whatever the names in the file.
 func WriteWan(out io.Writer, c WanConfig) error {
 	c = c.withDefaults()
 	return write(out, Wan(c), c.DType, c.Name, nil)
 }
 
-// CreateWan is WriteWan into a new file at path.
+// CreateWan calls WriteWan for a new file at path.
 func CreateWan(path string, c WanConfig) error {
 	return create(path, func(out io.Writer) error { return WriteWan(out, c) })
 }
@@ -109,7 +109,7 @@ func Wan(c WanConfig) []Spec {
 	return t.table
 }
 
-// wanTable has convolutions of so many temporal taps.
+// wanTable is a table whose convolutions have this many temporal taps.
 type wanTable struct {
 	table
 	taps int

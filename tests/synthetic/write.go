@@ -14,7 +14,7 @@ import (
 	"tessera/format/safetensors"
 )
 
-// create makes a file of what fill writes.
+// create creates a file with the output of fill.
 func create(path string, fill func(io.Writer) error) error {
 	file, err := os.Create(path)
 	if err != nil {
@@ -27,13 +27,13 @@ func create(path string, fill func(io.Writer) error) error {
 	return nil
 }
 
-// stream writes tensors into a new file at path; see write.
+// stream writes tensors to a new file at path; see write.
 func stream(path string, tensors []Spec, dtype safetensors.DType, name func(string) string) error {
 	return create(path, func(out io.Writer) error { return write(out, tensors, dtype, name, nil) })
 }
 
-// layout is a file's header, in its order, and the tensors that are meant. name
-// is what the file calls a tensor.
+// layout returns a file's header in its order, and the tensors in that order. name maps
+// a tensor's name to the one in the file.
 func layout(tensors []Spec, dtype safetensors.DType, name func(string) string) ([]safetensors.Spec, []Spec) {
 	tensors = slices.Clone(tensors)
 	slices.SortFunc(tensors, func(a, b Spec) int { return cmp.Compare(name(a.Name), name(b.Name)) })
@@ -44,8 +44,8 @@ func layout(tensors []Spec, dtype safetensors.DType, name func(string) string) (
 	return specs, tensors
 }
 
-// write streams tensors by name, with values from their original names. An empty dtype is
-// F16, a nil name leaves the original names.
+// write streams tensors by name, with values from their original names. An empty dtype
+// means F16, a nil name keeps the original names.
 func write(out io.Writer, tensors []Spec, dtype safetensors.DType, name func(string) string, metadata map[string]string) error {
 	if name == nil {
 		name = func(name string) string { return name }

@@ -1,5 +1,14 @@
-// Package testenv decides what a test does when the machine lacks something, such as a
-// device, a browser or ffmpeg. The environment says how strict to be:
+// Package testenv decides what a test does if the machine lacks something, such as a
+// device, a browser or ffmpeg. A test calls Device before it opens a device, and
+// Missing with the reason if it cannot run:
+//
+//	testenv.Device(t)
+//	dev, err := gpu.Open(options)
+//	if errors.Is(err, gpu.ErrNoAdapter) {
+//		testenv.Missing(t, "no adapter: %v", err)
+//	}
+//
+// The environment says how strict to be:
 //
 //	GPU=require      a missing device or program fails the test; tools/test sets it
 //	GPU=none         tests that need a device or a browser skip, even if there is one
@@ -33,8 +42,8 @@ func Watch() {
 // Required reports whether a missing device or program fails a test.
 func Required() bool { return os.Getenv("GPU") == "require" }
 
-// Missing ends a test for want of a device or a program: it fails if Required, and skips
-// otherwise.
+// Missing ends a test because a device or a program is missing: it fails the test if
+// Required, and skips it otherwise.
 func Missing(t testing.TB, format string, args ...any) {
 	t.Helper()
 	if Required() {
@@ -43,8 +52,8 @@ func Missing(t testing.TB, format string, args ...any) {
 	t.Skipf(format, args...)
 }
 
-// left is what the log says where -short leaves something out. tools/test looks for it
-// and has make test-all run those tests again, whole.
+// left is the log message if -short leaves something out. tools/test looks for it and
+// lets make test-all run those tests again, whole.
 const left = "left to make test-all"
 
 // Long skips a test, or a case of one, that make test leaves to make test-all: it takes
@@ -56,8 +65,8 @@ func Long(t testing.TB) {
 	}
 }
 
-// Short reports whether make test leaves a part of a test to make test-all, for loops in
-// which Long would end too much. It notes so in the log.
+// Short reports whether make test leaves a part of a test to make test-all, and logs
+// it. It is for loops in which Long would end too much.
 func Short(t testing.TB) bool {
 	t.Helper()
 	if testing.Short() {

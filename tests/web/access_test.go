@@ -12,14 +12,14 @@ import (
 	"tessera/tests/testenv"
 )
 
-// focused is the id of what has the focus.
+// focused returns the id of the focused element.
 func (v *visit) focused() string {
 	v.t.Helper()
 	return eval[string](v.t, v.tab, `document.activeElement.id`)
 }
 
-// The focus goes from the button that starts a job to the one that ends it and
-// back, and Escape cancels wherever it is.
+// The focus moves from the button that starts a job to the one that ends it and back,
+// and Escape cancels from anywhere.
 func TestFocusIsKept(t *testing.T) {
 	testenv.Long(t)
 	t.Parallel()
@@ -41,7 +41,7 @@ func TestFocusIsKept(t *testing.T) {
 	v.run()
 }
 
-// Playback is not announced, nor every step of a job; its start and its end are.
+// Screen readers hear the start and the end of a job, but not playback or every step.
 func TestAnnouncements(t *testing.T) {
 	testenv.Long(t)
 	t.Parallel()
@@ -68,7 +68,7 @@ func TestAnnouncements(t *testing.T) {
 	assert.Empty(t, eval[[]string](t, v.tab, `said`), "announced while it plays")
 }
 
-// What runs the job is in sight, also where the panel is longer than the window.
+// The button that runs the job is visible, even if the panel is longer than the window.
 func TestRunIsInSight(t *testing.T) {
 	testenv.Long(t)
 	t.Parallel()
@@ -85,8 +85,8 @@ func TestRunIsInSight(t *testing.T) {
 	}
 }
 
-// On a phone the progress and the button that cancels are in sight while a job
-// runs, wherever the page is scrolled to, and its start is no longer to find.
+// On a phone the progress and the cancel button are visible while a job runs, wherever
+// the page is scrolled to, and the start button is hidden.
 func TestProgressOnAPhone(t *testing.T) {
 	testenv.Long(t)
 	t.Parallel()
@@ -105,7 +105,7 @@ func TestProgressOnAPhone(t *testing.T) {
 	v.ended("done", 4*time.Minute)
 }
 
-// Both buttons for files say what files.
+// Both file buttons say which files they take.
 func TestNamesOfFileButtons(t *testing.T) {
 	testenv.Long(t)
 	t.Parallel()

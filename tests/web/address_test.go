@@ -25,7 +25,7 @@ import (
 	page "tessera/web"
 )
 
-// another is a site of other people's, with what it may lack.
+// another is a foreign site, with possible restrictions.
 type another struct {
 	*httptest.Server
 	host   string
@@ -33,7 +33,7 @@ type another struct {
 	ranges bool
 
 	mu    sync.Mutex
-	asked []string // ranges, "" of a whole file
+	asked []string // requested ranges, "" for a whole file
 }
 
 // newAnother serves files by their names.
@@ -67,14 +67,14 @@ func newAnother(t *testing.T, cors, ranges bool, files ...string) *another {
 	return a
 }
 
-// requests are what was asked for so far.
+// requests returns the requests so far.
 func (a *another) requests() []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return append([]string{}, a.asked...)
 }
 
-// plain is a visit to the page on a host that sets no policy.
+// plain visits the page on a host that sets no policy.
 func plain(t *testing.T) *visit {
 	t.Helper()
 	built(t)
@@ -88,7 +88,7 @@ func plain(t *testing.T) *visit {
 	return v
 }
 
-// address opens one in a field, which is "model" or "latent".
+// address opens an address in a field, "model" or "latent".
 func (v *visit) address(field, text string) {
 	v.t.Helper()
 	v.wait("the field", time.Minute, `!document.getElementById($ + '-address').matches(':disabled')`, field)
@@ -99,7 +99,7 @@ func (v *visit) address(field, text string) {
 	})()`, field, text, field)
 }
 
-// sparse is a file of so many bytes, the last of which is 7.
+// sparse creates a file of this many bytes; the last one is 7.
 func sparse(t *testing.T, name string, size int64) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -111,8 +111,8 @@ func sparse(t *testing.T, name string, size int64) string {
 	return path
 }
 
-// A site that has ranges is asked for what is wanted of a large file, and one
-// that lacks ranges, or lets no other page read, is named with what can be done.
+// A site with ranges is asked for the needed parts of a large file. If a site lacks
+// ranges, or lets no other page read, the page names it and says what to do.
 func TestSitesByWhatTheyLack(t *testing.T) {
 	t.Parallel()
 	const size = 40 << 20
@@ -146,8 +146,8 @@ func TestSitesByWhatTheyLack(t *testing.T) {
 		read(shut.URL+"/few.npy", 0, 1))
 }
 
-// A checkpoint and a latent by their addresses are used as files are; what is
-// no address, or of a site that can't be read, leaves the bench as it is.
+// A checkpoint and a latent at addresses work like files. An invalid address, or one of
+// an unreadable site, leaves the bench unchanged.
 func TestAddresses(t *testing.T) {
 	testenv.Long(t)
 	t.Parallel()
@@ -188,8 +188,8 @@ func TestAddresses(t *testing.T) {
 	v.download("ramp-0001.png")
 }
 
-// A large checkpoint is read by range and never asked for whole: here one whose
-// header ends in 32 MiB of spaces.
+// A large checkpoint is read by range and never requested whole: here one whose header
+// ends in 32 MiB of spaces.
 func TestLargeCheckpointIsReadByRange(t *testing.T) {
 	testenv.Long(t)
 	t.Parallel()
@@ -215,7 +215,7 @@ func TestLargeCheckpointIsReadByRange(t *testing.T) {
 	}
 }
 
-// The page of `tessera serve` reads other sites by https only, and says so.
+// The page of `tessera serve` reads other sites only over https, and says so.
 func TestPolicyIsNamed(t *testing.T) {
 	testenv.Long(t)
 	t.Parallel()
@@ -227,8 +227,8 @@ func TestPolicyIsNamed(t *testing.T) {
 	assert.Empty(t, site.requests())
 }
 
-// A copied link has the settings and the addresses, never a token, the engine or
-// what may be a key. Who opens it is asked before another site is.
+// A copied link has the settings and the addresses, but never a token, the engine or a
+// possible key. The page asks its user before it contacts another site.
 func TestCopiedLink(t *testing.T) {
 	testenv.Long(t)
 	t.Parallel()
@@ -300,7 +300,7 @@ func TestCopiedLink(t *testing.T) {
 	assert.Empty(t, eval[string](t, v.tab, `location.hash`))
 }
 
-// What was encoded is decoded with two clicks, and saved by the clip's name.
+// An encoded latent is decoded with two clicks, and saved under the clip's name.
 func TestDecodeWhatWasEncoded(t *testing.T) {
 	testenv.Long(t)
 	t.Parallel()
@@ -329,7 +329,8 @@ func TestDecodeWhatWasEncoded(t *testing.T) {
 	assert.Contains(t, v.text("inputs"), "picture0.png … picture4.png")
 }
 
-// A published checkpoint's button puts its address into the field, and fetches nothing.
+// A published checkpoint's button fills the field with its address, and downloads
+// nothing.
 func TestPublishedAddress(t *testing.T) {
 	t.Parallel()
 	url, log, _ := host(t, built(t), "")

@@ -14,7 +14,7 @@ import (
 	"tessera/tests/testenv"
 )
 
-// axe is the script that finds what is not accessible; npm brings it for tests.
+// axe returns the script that finds accessibility problems; npm installs it for tests.
 func axe(t *testing.T) string {
 	t.Helper()
 	script, err := os.ReadFile(filepath.Join(root, "web/node_modules/axe-core/axe.min.js"))
@@ -25,7 +25,7 @@ func axe(t *testing.T) string {
 	return string(script)
 }
 
-// accessible has axe look at the page in both languages, light and dark.
+// accessible runs axe on the page in both languages, light and dark.
 func (v *visit) accessible(state, script string) {
 	v.t.Helper()
 	if !eval[bool](v.t, v.tab, `'axe' in window`) {
@@ -51,7 +51,7 @@ func (v *visit) accessible(state, script string) {
 	}
 }
 
-// axe finds nothing in any state of the page.
+// axe finds no problem in any state of the page.
 func TestAxe(t *testing.T) {
 	testenv.Long(t)
 	t.Parallel()
@@ -93,7 +93,7 @@ func TestAxe(t *testing.T) {
 	v.accessible("error", script)
 }
 
-// Nor without a GPU.
+// axe finds no problem without a GPU.
 func TestAxeWithoutGPU(t *testing.T) {
 	t.Parallel()
 	script := axe(t)

@@ -14,8 +14,8 @@ import (
 	"tessera/vae"
 )
 
-// TestBandsInATab: frames that no binding of the browser holds go in bands of rows,
-// and one tile is what it is without.
+// TestBandsInATab: frames too large for the browser's bindings are processed in bands
+// of rows, with the result of one tile without bands.
 func TestBandsInATab(t *testing.T) {
 	testenv.Long(t)
 	t.Parallel()

@@ -26,7 +26,7 @@ import (
 	"tessera/tests/testenv"
 )
 
-// small is a visit to a demo of 5 frames of 48x48 pixels in four tiles.
+// small visits a demo of 5 frames of 48x48 pixels in four tiles.
 func small(t *testing.T) *visit {
 	t.Helper()
 	v := newVisit(t, "")
@@ -36,13 +36,13 @@ func small(t *testing.T) *visit {
 	return v
 }
 
-// visible is whether an element can be seen.
+// visible reports whether an element can be seen.
 func (v *visit) visible(id string) bool {
 	v.t.Helper()
 	return eval[bool](v.t, v.tab, `document.getElementById($).checkVisibility()`, id)
 }
 
-// pixels are those of the canvas as it is.
+// pixels returns the current pixels of the canvas.
 func (v *visit) pixels() (rgba []byte, height, width int) {
 	v.t.Helper()
 	p := eval[struct {
@@ -58,7 +58,7 @@ func (v *visit) pixels() (rgba []byte, height, width int) {
 	return rgba, p.H, p.W
 }
 
-// pictures are files of so many frames of 40x24 pixels.
+// pictures creates files of this many frames of 40x24 pixels.
 func pictures(t *testing.T, n int) (dir string, files []string, rgba [][]byte) {
 	t.Helper()
 	dir = t.TempDir()
@@ -85,7 +85,7 @@ func writePNG(t *testing.T, path string, picture image.Image) {
 	require.NoError(t, f.Close())
 }
 
-// copyOf is the built-in checkpoint under another name.
+// copyOf copies the built-in checkpoint to another name.
 func copyOf(t *testing.T, name string) string {
 	t.Helper()
 	data, err := os.ReadFile(model)
@@ -95,8 +95,8 @@ func copyOf(t *testing.T, name string) string {
 	return path
 }
 
-// The demo is a choice beside others: neither the checkpoint nor the input that
-// was there is lost with it.
+// The demo is one choice among others: choosing it keeps the previous checkpoint and
+// input available.
 func TestDemoThrowsNothingAway(t *testing.T) {
 	testenv.Long(t)
 	t.Parallel()
@@ -145,7 +145,7 @@ func TestAnimatedPictures(t *testing.T) {
 		v.ready()
 		assert.Equal(t, "5 frames of 40 × 24 pixels · 10 frames/s", v.text("input-facts"), name)
 		for _, i := range []int{4, 1} {
-			if frame := v.frame(i); name != "moves.gif" { // of 256 colours
+			if frame := v.frame(i); name != "moves.gif" { // it has 256 colours
 				assert.Equal(t, rgba[i], frame, "%s, frame %d", name, i)
 			}
 		}
@@ -160,7 +160,7 @@ func TestAnimatedPictures(t *testing.T) {
 	assert.Equal(t, "1 of 4x3", opened, "a picture without a type")
 }
 
-// A clip is on the stage as soon as it was opened, with its own pixels.
+// A clip is on the stage once it is open, with its own pixels.
 func TestInputsAreShown(t *testing.T) {
 	t.Parallel()
 	small(t).shownInput()
@@ -189,8 +189,8 @@ func (v *visit) shownInput() {
 	}
 }
 
-// A latent is on the stage as its channels, and encoding shows the latent that it made,
-// not the clip again.
+// A latent is shown as its channels. Encoding shows the resulting latent, not the clip
+// again.
 func TestInputsAndLatentsAreShown(t *testing.T) {
 	testenv.Long(t)
 	t.Parallel()
@@ -223,7 +223,7 @@ func checkChannels(v *visit, z latent.Latent) {
 	v.t.Helper()
 	v.frame(0)
 	rgba, _, width := v.pixels()
-	const columns, scale, gap = 4, 25, 2 // of 16 channels of 3x5 cells
+	const columns, scale, gap = 4, 25, 2 // for 16 channels of 3x5 cells
 	for c := range z.Channels {
 		values := z.Data[c*z.Frames*15:][:z.Frames*15]
 		var sum, squares float64
@@ -241,8 +241,8 @@ func checkChannels(v *visit, z latent.Latent) {
 	}
 }
 
-// A cancelled job gives the last result back and keeps what it made; both are
-// saved under the names of what they are, whatever is on the bench.
+// Cancelling a job restores the last result and keeps the partial one. Both are saved
+// under their own names, whatever is on the bench.
 func TestCancelKeeps(t *testing.T) {
 	testenv.Long(t)
 	t.Parallel()
@@ -285,7 +285,7 @@ func TestCancelKeeps(t *testing.T) {
 	v.click("#other")
 	assert.Equal(t, result, v.frame(1), "the last result, once more")
 
-	// Also while nothing has begun yet.
+	// Also before anything has started.
 	v.cancelledAtOnce(`document.getElementById('run').click();`)
 	assert.Equal(t, "Cancelled", v.text("progress-text"))
 	v.ready()
@@ -310,7 +310,7 @@ func (v *visit) drop(paths ...string) {
 	require.NoError(v.t, err)
 }
 
-// Files come in any order, several at once, in folders, and while a job runs.
+// Files may come in any order, several at once, in folders, and while a job runs.
 func TestAnyOrder(t *testing.T) {
 	testenv.Long(t)
 	t.Parallel()
@@ -343,7 +343,7 @@ func TestAnyOrder(t *testing.T) {
 		assert.Contains(t, v.text("inputs"), name)
 	}
 
-	// A folder of frames, with something else in it.
+	// A folder of frames, with another file in it.
 	dir, _, rgba := pictures(t, 3)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, ".DS_Store"), []byte("x"), 0o666))
 	v.drop(dir)
@@ -351,7 +351,7 @@ func TestAnyOrder(t *testing.T) {
 	v.ready()
 	assert.Equal(t, rgba[2], v.frame(2))
 
-	// The same by a button, which phones and keyboards have.
+	// The same folder through a button, for phones and keyboards.
 	v.click("#demo-pick")
 	v.ready()
 	assert.True(t, v.visible("frames-pick"), "no button for a folder")
@@ -373,8 +373,8 @@ func TestAnyOrder(t *testing.T) {
 	assert.Equal(t, "result", eval[string](t, v.tab, `document.querySelector('input[name=view]:checked').value`), "the result stays")
 }
 
-// What doesn't go together is not offered, is told in the engine's words, and
-// never as damage.
+// Combinations that don't fit are not offered; the engine's message explains them, and
+// does not call them damaged.
 func TestWords(t *testing.T) {
 	t.Parallel()
 	v := newVisit(t, "")
@@ -404,8 +404,8 @@ func TestWords(t *testing.T) {
 	assert.Contains(t, v.text("notice-text"), "in the settings")
 }
 
-// Latents of other programs: one of torch.save is read, though its name may be a
-// checkpoint's; what only the program reads is called that, not damaged.
+// Latents of other programs: a torch.save file is read, even if its name is like a
+// checkpoint's. A file that only the program reads is described so, not as damaged.
 func TestLatentsOfOthers(t *testing.T) {
 	testenv.Long(t)
 	t.Parallel()
@@ -432,7 +432,7 @@ func TestLatentsOfOthers(t *testing.T) {
 	}
 }
 
-// A picture of a clip that can't be read is named where it is met.
+// If a picture of a clip can't be read, the page names it when it reaches it.
 func TestBrokenFrameIsNamed(t *testing.T) {
 	testenv.Long(t)
 	t.Parallel()
@@ -448,7 +448,7 @@ func TestBrokenFrameIsNamed(t *testing.T) {
 	assert.False(t, v.visible("other"), "something to show of a job that made nothing")
 }
 
-// Of a job in tiles that is cancelled there are parts of all frames.
+// A cancelled job in tiles leaves parts of all frames.
 func TestCancelledTiles(t *testing.T) {
 	testenv.Long(t)
 	t.Parallel()
@@ -468,8 +468,8 @@ func TestCancelledTiles(t *testing.T) {
 	assert.False(t, v.visible("other"))
 }
 
-// The native engine needs the token of the program that serves the page: a link
-// without one takes the browser's and says so, and no link asks for it.
+// The native engine needs the token of the program that serves the page. A link without
+// one uses the browser's engine and says so, and links never request the native one.
 func TestEngineIsNotShared(t *testing.T) {
 	t.Parallel()
 	v := newVisit(t, "")
@@ -499,8 +499,8 @@ func TestEngineIsNotShared(t *testing.T) {
 }
 
 // cancelledAtOnce presses Cancel, after a script, and checks that the page ends the job
-// by itself, without waiting for the engine, which is busy for many turns of the page's
-// event loop.
+// without waiting for the engine, which is busy for many iterations of the page's event
+// loop.
 func (v *visit) cancelledAtOnce(before string) {
 	v.t.Helper()
 	turns := eval[int](v.t, v.tab, `(async () => {

@@ -18,8 +18,8 @@ import (
 	"tessera/tests/testenv"
 )
 
-// TestSpeedCard: after a job there is a picture of how fast it was and on what, to
-// save and to copy; not before one, nor of the recording.
+// TestSpeedCard: after a job the page offers a picture of its speed and device, to save
+// and to copy, but not before a job, and not for the recording.
 func TestSpeedCard(t *testing.T) {
 	testenv.Long(t)
 	t.Parallel()

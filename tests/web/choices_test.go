@@ -32,8 +32,8 @@ func (v *visit) choices() []choice {
 	})`)
 }
 
-// TestChoices: what one tile takes and what tiles do stand side by side, with
-// what does not fit, and the one that is picked is taken.
+// TestChoices: the table compares one tile with tiles, including what does not fit, and
+// the chosen row takes effect.
 func TestChoices(t *testing.T) {
 	t.Parallel()
 	v := newVisit(t, "")

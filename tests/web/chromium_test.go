@@ -1,6 +1,12 @@
-// Package web tests the page's side of things in a real Chromium. Most of a visit
-// there is one core that compiles shaders, so tests run beside each other, but for
-// those that look at a clock or change the environment.
+// Package web tests the page in a real Chromium. Most of a visit is spent on one core
+// that compiles shaders, so tests run in parallel, except those that measure time or
+// change the environment. newVisit opens the page of `tessera serve`, and a visit's
+// methods act like a user:
+//
+//	v := newVisit(t, folder)
+//	v.open("?demo=2x6x6", "")
+//	v.ready()
+//	v.run()
 package web
 
 import (
@@ -28,8 +34,8 @@ import (
 
 const root = "../.."
 
-// chromium is the program to test with. Without one the test skips or fails, as package
-// needs describes.
+// chromium returns the program to test with. Without one the test skips or fails, as
+// package testenv describes.
 func chromium(t testing.TB) string {
 	t.Helper()
 	testenv.Device(t)
@@ -45,7 +51,7 @@ func chromium(t testing.TB) string {
 	return ""
 }
 
-// tab is a page in a new Chromium, gone with the test.
+// tab opens a page in a new Chromium, which is closed when the test ends.
 func tab(t testing.TB, url string) context.Context {
 	t.Helper()
 	options := []chromedp.ExecAllocatorOption{
@@ -56,7 +62,7 @@ func tab(t testing.TB, url string) context.Context {
 		chromedp.Flag("disable-background-networking", true),
 		chromedp.Flag("disable-component-update", true),
 		chromedp.Flag("disable-sync", true),
-		chromedp.Flag("enable-unsafe-webgpu", true), // else no adapter without a GPU
+		chromedp.Flag("enable-unsafe-webgpu", true), // without it there is no adapter without a GPU
 		chromedp.UserDataDir(t.TempDir()),
 	}
 	if os.Geteuid() == 0 {
@@ -64,7 +70,7 @@ func tab(t testing.TB, url string) context.Context {
 	}
 	limit := 10 * time.Minute
 	if *shots != "" {
-		limit = time.Hour // pictures are of the whole demo, on a processor
+		limit = time.Hour // the pictures show the whole demo, computed on a processor
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	t.Cleanup(cancel)
@@ -105,8 +111,8 @@ func eval[T any](t testing.TB, page context.Context, expression string, args ...
 	return v
 }
 
-// buildWASM builds the engine as tools/web.sh does, but not packed: as a host
-// serves it that unpacks what it knows.
+// buildWASM builds the engine like tools/web.sh, but unpacked, as from a host that
+// unpacks known types.
 func buildWASM(t testing.TB) string {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "tessera.wasm")
@@ -114,8 +120,8 @@ func buildWASM(t testing.TB) string {
 	return out
 }
 
-// serve serves files of the repository by the names that scripts give them:
-// the first folder that has a name wins.
+// serve serves files of the repository under the given names; the first folder that has
+// a name wins.
 func serve(t testing.TB, files map[string]string, folders ...string) *httptest.Server {
 	t.Helper()
 	goroot, err := exec.Command("go", "env", "GOROOT").Output()

@@ -25,11 +25,11 @@ import (
 
 const model = root + "/assets/tiny-seedvr2.safetensors"
 
-// swiftShader is the driver that Chromium brings, so that both sides run the
-// same.
+// swiftShader is Chromium's driver, which native tests also use, so that both sides run
+// the same one.
 const swiftShader = "/usr/lib/chromium/vk_swiftshader_icd.json"
 
-// gathered is what engine_test.js collects of a job.
+// gathered is what engine_test.js collects about a job.
 type gathered struct {
 	Frames  []picture `json:"frames"`
 	Tiles   []picture `json:"tiles"`
@@ -72,7 +72,7 @@ type failure struct {
 	Message string `json:"message"`
 }
 
-// native is the same engine through Dawn, on SwiftShader.
+// native opens the same engine through Dawn, on SwiftShader.
 func native(t *testing.T) *vae.Model {
 	t.Helper()
 	if _, err := os.Stat(swiftShader); err == nil && os.Getenv("ADAPTER") != "any" {
@@ -89,7 +89,7 @@ func native(t *testing.T) *vae.Model {
 	return m
 }
 
-// clip is a moving gradient, RGBA.
+// clip returns a moving gradient, RGBA.
 func clip(frames, h, w int) []byte {
 	var b []byte
 	for t := range frames {
@@ -116,7 +116,7 @@ func (c rgbaClip) ReadFrame(t int, dst []float32) error {
 	return nil
 }
 
-// nmse is the squared error in units of the reference's power.
+// nmse is the squared error relative to the reference's power.
 func nmse[E byte | float32](got, want []E) float64 {
 	if len(got) != len(want) {
 		return math.Inf(1)
@@ -130,8 +130,8 @@ func nmse[E byte | float32](got, want []E) float64 {
 	return e / p
 }
 
-// TestEngineInChromium uses the engine as the page does, and compares with the
-// native engine on the same driver.
+// TestEngineInChromium uses the engine like the page does, and compares with the native
+// engine on the same driver.
 func TestEngineInChromium(t *testing.T) {
 	testenv.Long(t)
 	chromium(t)
@@ -188,7 +188,7 @@ func TestEngineInChromium(t *testing.T) {
 	checkPlan(t, page, m, o)
 }
 
-// checkDecode compares frames, and that tiles came before them.
+// checkDecode compares frames, and checks that tiles came before them.
 func checkDecode(t *testing.T, page context.Context, m *vae.Model, file []byte, z latent.Latent, tiles map[string]any, o vae.Options) {
 	t.Helper()
 	var previews []vae.Preview
@@ -230,7 +230,7 @@ func checkDecode(t *testing.T, page context.Context, m *vae.Model, file []byte, 
 	assert.NotZero(t, all.Done.PeakBytes)
 }
 
-// checkFailures cancels, breaks, and sees that the engine goes on.
+// checkFailures cancels jobs, causes errors, and checks that the engine continues.
 func checkFailures(t *testing.T, page context.Context, file []byte, tiles map[string]any) {
 	t.Helper()
 	for _, when := range []string{"plan", "tile", "progress"} {
@@ -274,7 +274,7 @@ func checkPlan(t *testing.T, page context.Context, m *vae.Model, o vae.Options) 
 		Problem     string `json:"problem"`
 		Suggestion  string `json:"suggestion"`
 	}
-	o.Chunk = vae.AutoChunk // as a page takes it
+	o.Chunk = vae.AutoChunk // the page's default
 	want, err := m.PlanDecode(t.Context(), 3, 30, 40, vae.DecodeOptions{Options: o, RGBA8: true, Preview: true})
 	require.NoError(t, err)
 	ask := map[string]any{"direction": "decode", "frames": 3, "height": 30, "width": 40, "tile": "24", "overlap": "8"}
@@ -287,7 +287,7 @@ func checkPlan(t *testing.T, page context.Context, m *vae.Model, o vae.Options) 
 	assert.Equal(t, want.Transfer, got.Transfer)
 	assert.Equal(t, want.Cost.FLOPs, got.FLOPs)
 	assert.True(t, got.Fits)
-	ask["tile"], ask["memory"] = "off", int64(60<<20) // causal memory takes 143
+	ask["tile"], ask["memory"] = "off", int64(60<<20) // causal memory needs 143
 	got = eval[plan](t, page, `test.plan($)`, ask)
 	assert.False(t, got.Fits, "beyond the budget")
 	assert.Equal(t, "out_of_memory", got.Code)
@@ -295,8 +295,8 @@ func checkPlan(t *testing.T, page context.Context, m *vae.Model, o vae.Options) 
 	assert.NotEmpty(t, got.Problem)
 }
 
-// TestLargeCheckpoint runs a model of the published size, read by range. Of its
-// 501 MB little may ever be in wasm's memory, which never shrinks.
+// TestLargeCheckpoint runs a model of the published size, read by range. Only a small
+// part of its 501 MB may ever be in wasm's memory, which never shrinks.
 func TestLargeCheckpoint(t *testing.T) {
 	chromium(t)
 	testenv.Long(t)
@@ -309,7 +309,7 @@ func TestLargeCheckpoint(t *testing.T) {
 	const frames, h, w = 1, 16, 16
 	all := eval[gathered](t, page, `test.clip('roundtrip', $, $, {})`, map[string]int{"frames": frames, "height": h, "width": w}, clip(frames, h, w))
 	t.Logf("%.0f s; %d MB in wasm, %d MB on the device", time.Since(began).Seconds(), all.Done.HostBytes>>20, all.Done.PeakBytes>>20)
-	// A picture needs the weights of one temporal tap alone: 347 of 501 MB.
+	// A picture needs only the weights of one temporal tap: 347 of 501 MB.
 	encode := eval[struct{ Weights int64 }](t, page, `test.plan($)`, map[string]any{"direction": "encode", "frames": frames, "height": h, "width": w, "tile": "off"})
 	decode := eval[struct{ Weights int64 }](t, page, `test.plan($)`, map[string]any{"direction": "decode", "frames": frames, "height": h / 8, "width": w / 8, "tile": "off"})
 	assert.Greater(t, encode.Weights+decode.Weights, int64(340_000_000), "bytes of weights")

@@ -18,25 +18,25 @@ import (
 	"tessera/vae"
 )
 
-// latentPicture is a latent of so many channels of 4x6 cells, and a file of it.
+// latentPicture returns a latent of this many channels of 4x6 cells, and a file of it.
 func latentPicture(t *testing.T, name string, channels int) (latent.Latent, string) {
 	t.Helper()
 	return latentFile(t, name, channels, 1, 4, 6)
 }
 
-// stableDiffusion is a small checkpoint of AutoencoderKL in a file.
+// stableDiffusion creates a small AutoencoderKL checkpoint.
 func stableDiffusion(t *testing.T, name string) string {
 	t.Helper()
 	return kl(t, name, synthetic.KLConfig{Quant: true})
 }
 
-// flux is one of 16 channels whose name says which model it is.
+// flux creates one with 16 channels whose name says which model it is.
 func flux(t *testing.T) string {
 	t.Helper()
 	return kl(t, "flux_vae.safetensors", synthetic.KLConfig{Latent: 16})
 }
 
-// kl is a small checkpoint of AutoencoderKL in a file.
+// kl creates a small AutoencoderKL checkpoint.
 func kl(t *testing.T, name string, c synthetic.KLConfig) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -45,7 +45,7 @@ func kl(t *testing.T, name string, c synthetic.KLConfig) string {
 	return path
 }
 
-// taesd is a small tiny autoencoder in a file.
+// taesd creates a small tiny autoencoder.
 func taesd(t *testing.T, name string) string {
 	t.Helper()
 	path, widths := filepath.Join(t.TempDir(), name), []int{12, 12, 12, 12}
@@ -53,7 +53,7 @@ func taesd(t *testing.T, name string) string {
 	return path
 }
 
-// other is a checkpoint of no model.
+// other creates a checkpoint of no known model.
 func other(t *testing.T, name string) string {
 	t.Helper()
 	var all []synthetic.Raw
@@ -73,18 +73,19 @@ func fetches(t *testing.T, log, part string) int {
 	return strings.Count(string(data), part)
 }
 
-// TestLargerEngine: a visit loads the engine of the usual families; a checkpoint that it
-// doesn't know brings the one of all families, once, and is kept for when the host is gone.
+// TestLargerEngine: a visit loads the engine of the usual families. A checkpoint that
+// this engine doesn't know loads the one of all families, once, and the browser stores
+// that for use without the host.
 func TestLargerEngine(t *testing.T) {
 	t.Parallel()
 	url, log, stop := host(t, built(t), "")
 	v := newVisitAt(t, url+"#")
 	v.open("?demo=2x6x6", smallPart)
 	v.ready()
-	short := testenv.Short(t) // what is kept
+	short := testenv.Short(t) // skip offline use
 	if !short {
 		v.isKept()
-		v.again() // the service worker has the page from now on
+		v.again() // from now on the service worker serves the page
 		v.ready()
 	}
 	assert.Positive(t, fetches(t, log, "/tessera.wasm.gz"))
@@ -115,8 +116,8 @@ func TestLargerEngine(t *testing.T) {
 	v.takes(sd)
 }
 
-// TestNoModel: both engines are asked about a checkpoint of no model, once each, and what
-// the whole one says is told. The checkpoint before stays, and so does its engine.
+// TestNoModel: both engines try an unknown checkpoint, once each, and the page shows
+// the full engine's message. The previous checkpoint stays, and so does its engine.
 func TestNoModel(t *testing.T) {
 	testenv.Long(t)
 	t.Parallel()
@@ -141,8 +142,8 @@ func TestNoModel(t *testing.T) {
 	assert.Equal(t, 1, fetches(t, log, "/tessera-all"))
 }
 
-// TestLargerEngineMissing: where the engine of all families does not come, that is said,
-// and the checkpoint can be chosen again.
+// TestLargerEngineMissing: if the engine of all families does not load, the page says
+// so, and the checkpoint can be chosen again.
 func TestLargerEngineMissing(t *testing.T) {
 	testenv.Long(t)
 	t.Parallel()
@@ -164,8 +165,8 @@ func TestLargerEngineMissing(t *testing.T) {
 	assert.True(t, eval[bool](t, v.tab, `document.getElementById('notice').hidden`))
 }
 
-// TestJobsBesideLargerEngine: a job that runs when the larger engine is called for ends
-// as it would have, and one that is asked for meanwhile is the new checkpoint's.
+// TestJobsBesideLargerEngine: loading the larger engine does not change a running job,
+// and a job requested meanwhile uses the new checkpoint.
 func TestJobsBesideLargerEngine(t *testing.T) {
 	testenv.Long(t)
 	t.Parallel()
@@ -209,7 +210,7 @@ func TestJobsBesideLargerEngine(t *testing.T) {
 	near(t, got.Photo, decodedBy(t, sd, p, vae.Options{}))
 }
 
-// near compares frames in base64 with this machine's, as visit.sees does.
+// near compares frames in base64 with this machine's, like visit.sees.
 func near(t *testing.T, got []string, want [][]byte) {
 	t.Helper()
 	require.Len(t, got, len(want))

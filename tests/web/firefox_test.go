@@ -19,8 +19,7 @@ import (
 	"tessera/tests/testenv"
 )
 
-// preferences switch WebGPU on in builds that have it off, also for software
-// drivers.
+// preferences enable WebGPU in builds that disable it, also for software drivers.
 const preferences = `user_pref("dom.webgpu.enabled", true);
 user_pref("gfx.webgpu.ignore-blocklist", true);
 user_pref("browser.download.folderList", 2);
@@ -33,15 +32,15 @@ user_pref("network.captive-portal-service.enabled", false);
 user_pref("network.connectivity-service.enabled", false);
 `
 
-// firefox is a page in a Firefox of its own, driven by WebDriver BiDi.
+// firefox is a page in a separate Firefox, controlled through WebDriver BiDi.
 type firefox struct {
 	conn *websocket.Conn
 	tab  string
 	id   int
 }
 
-// newFirefox starts one that saves into downloads; without one the test is
-// skipped. $FIREFOX may name it.
+// newFirefox starts one that saves into downloads; without one the test is skipped.
+// $FIREFOX may name it.
 func newFirefox(t *testing.T, downloads string) *firefox {
 	t.Helper()
 	name := os.Getenv("FIREFOX")
@@ -60,7 +59,7 @@ func newFirefox(t *testing.T, downloads string) *firefox {
 	says, err := cmd.StderrPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
-	gone := make(chan struct{}) // closed when its last process is
+	gone := make(chan struct{}) // closed when its last process has ended
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		select {
@@ -95,7 +94,7 @@ func newFirefox(t *testing.T, downloads string) *firefox {
 	return f
 }
 
-// at follows keys and indices into what JSON became.
+// at follows keys and indices in decoded JSON.
 func at(v any, path ...any) any {
 	for _, step := range path {
 		switch step := step.(type) {
@@ -162,7 +161,7 @@ func (f *firefox) pick(t testing.TB, id string, files []string) {
 	})
 }
 
-// press presses a key, a character that WebDriver has for it.
+// press presses a key, given as WebDriver's character for it.
 func (f *firefox) press(t testing.TB, key string) {
 	t.Helper()
 	f.call(t, "input.performActions", map[string]any{"context": f.tab, "actions": []any{map[string]any{
@@ -175,8 +174,7 @@ func (f *firefox) press(t testing.TB, key string) {
 // inFirefox is the key of a context whose page is in a *firefox.
 type inFirefox struct{}
 
-// TestVisitorInFirefox is all of the visit: another browser's engine compiles and
-// runs what the page does.
+// TestVisitorInFirefox runs the whole visit in a browser with another WebGPU engine.
 func TestVisitorInFirefox(t *testing.T) {
 	testenv.Long(t)
 	t.Parallel()

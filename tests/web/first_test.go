@@ -18,7 +18,7 @@ import (
 	"tessera/tests/testenv"
 )
 
-// sent adds up what nginx has sent, of paths in which there is part.
+// sent adds up the bytes that nginx has sent for paths that contain part.
 func sent(t *testing.T, log, part string) int {
 	t.Helper()
 	data, err := os.ReadFile(log)
@@ -42,8 +42,8 @@ func (v *visit) recording() {
 	v.wait("the recording", 30*time.Second, `document.getElementById('stage').dataset.state === 'recorded'`)
 }
 
-// TestFirstBytes counts what a visit costs before anything is run, on a host
-// that compresses only HTML.
+// TestFirstBytes counts the bytes of a visit before any job, on a host that compresses
+// only HTML.
 func TestFirstBytes(t *testing.T) {
 	testenv.Long(t)
 	t.Parallel()
@@ -64,10 +64,10 @@ func TestFirstBytes(t *testing.T) {
 	assert.Zero(t, sent(t, log, "/frame_"), "the demo's originals")
 }
 
-// TestSlowLink visits a plain nginx over a slow line, which knows no .mjs,
-// compresses nothing but HTML and has the page below a path: the recording is there
-// early, who presses the button before the engine has come gets the job, and the
-// visit goes on to the last saved file.
+// TestSlowLink visits a plain nginx over a slow line, which does not know .mjs,
+// compresses only HTML and has the page below a path. The recording appears early;
+// pressing the button before the engine has loaded starts the job later; and the visit
+// continues to the last saved file.
 func TestSlowLink(t *testing.T) {
 	testenv.Long(t)
 	t.Parallel()
@@ -85,17 +85,17 @@ func TestSlowLink(t *testing.T) {
 	v.steps("demo", "native engine")
 }
 
-// conditions are Network.emulateNetworkConditions'.
+// conditions are the parameters of Network.emulateNetworkConditions.
 type conditions struct {
 	Offline    bool    `json:"offline"`
 	Latency    float64 `json:"latency"` // ms
 	Download   float64 `json:"downloadThroughput"`
-	Upload     float64 `json:"uploadThroughput"` // bytes a second; -1: as fast as can be
+	Upload     float64 `json:"uploadThroughput"` // bytes per second; -1: unlimited
 	Connection string  `json:"connectionType,omitempty"`
 }
 
-// throttle makes the tab's line slow. What its workers fetch it doesn't slow:
-// the host does.
+// throttle slows the tab's line. It does not affect its workers' downloads: the host
+// limits those.
 func (v *visit) throttle(latency time.Duration, bytesPerSecond float64) {
 	v.t.Helper()
 	emulate := cdp.Command[conditions, cdp.Empty]{Method: "Network.emulateNetworkConditions"}
@@ -111,8 +111,7 @@ func (v *visit) throttle(latency time.Duration, bytesPerSecond float64) {
 	require.NoError(v.t, err)
 }
 
-// bareTab is a browser as it comes: it offers no adapter to a page without a
-// GPU.
+// bareTab opens a browser with default flags, which offers no adapter without a GPU.
 func bareTab(t *testing.T) context.Context {
 	t.Helper()
 	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(chromium(t)),
@@ -124,9 +123,9 @@ func bareTab(t *testing.T) context.Context {
 	return ctx
 }
 
-// TestWithoutGPU visits with a browser that has no GPU to offer: the recording
-// is there with all that one can do with it, what to do is said, nothing is
-// fetched that can't be used and no button is dead.
+// TestWithoutGPU visits with a browser without a GPU: the recording is there with all
+// its controls, the page gives advice, it downloads nothing unusable and no button is
+// dead.
 func TestWithoutGPU(t *testing.T) {
 	testenv.Long(t)
 	t.Parallel()
@@ -152,8 +151,7 @@ func TestWithoutGPU(t *testing.T) {
 	assert.Positive(t, len(readPNG(t, v.download("demo-recorded-0017.png")).Pix))
 }
 
-// TestWithoutScripts: a page that gets no scripts, or was opened as a file, says
-// so.
+// TestWithoutScripts: a page without scripts, or opened as a file, says so.
 func TestWithoutScripts(t *testing.T) {
 	t.Parallel()
 	v := &visit{t: t, tab: bareTab(t)}

@@ -15,8 +15,7 @@ import (
 	"tessera/tests/testenv"
 )
 
-// stored are the files that the browser has in the checkpoints' folder, with
-// their sizes, whatever they are.
+// stored returns all files in the browser's folder of checkpoints, with their sizes.
 func (v *visit) stored() map[string]int {
 	v.t.Helper()
 	return eval[map[string]int](v.t, v.tab, `(async () => {
@@ -34,7 +33,7 @@ func (v *visit) reload() {
 	v.ready()
 }
 
-// own picks a checkpoint of the visitor's.
+// own picks one of the user's checkpoints.
 func (v *visit) own(file, name string) {
 	v.t.Helper()
 	v.pick("model-file", copyOf(v.t, file))
@@ -55,8 +54,7 @@ func (v *visit) kept(name string) {
 	v.wait("the copy", time.Minute, `document.getElementById('kept').textContent.includes($)`, name)
 }
 
-// slow has files' streams stop after their first piece, until hurry() is
-// called.
+// slow makes files' streams stop after their first piece, until hurry() is called.
 const slow = `(() => {
 	const stream = Blob.prototype.stream;
 	const hurried = new Promise((done) => { window.hurry = done; });
@@ -69,14 +67,14 @@ const slow = `(() => {
 	return true;
 })()`
 
-// begun waits until the copy is under way, and stuck.
+// begun waits until the copy has started, and is stuck.
 func (v *visit) begun() {
 	v.t.Helper()
 	v.wait("progress", time.Minute, `document.querySelector('#keeping progress')?.value > 0`)
 }
 
-// TestKeptIsAsked: a checkpoint is kept when the visitor says so; a no is
-// remembered and can be taken back; a job goes on beside the question.
+// TestKeptIsAsked: a checkpoint is stored if the user agrees; a no is remembered and
+// can be undone; the question does not disturb a job.
 func TestKeptIsAsked(t *testing.T) {
 	testenv.Long(t)
 	t.Parallel()
@@ -104,8 +102,8 @@ func TestKeptIsAsked(t *testing.T) {
 	assert.Equal(t, map[string]int{"mine.safetensors": int(info.Size())}, v.stored())
 }
 
-// TestKeptIsTakenUp: the checkpoint that a visitor chose last is there again
-// after a reload, until another was chosen or it was removed.
+// TestKeptIsTakenUp: after a reload, the user's last checkpoint is used again, until
+// another is chosen or it is removed.
 func TestKeptIsTakenUp(t *testing.T) {
 	testenv.Long(t)
 	t.Parallel()
@@ -120,9 +118,9 @@ func TestKeptIsTakenUp(t *testing.T) {
 	assert.Equal(t, "tiny-seedvr2", v.text("model-name"))
 }
 
-// TestUnfinishedIsNotKept: a copy shows how far it is; one that ended in its
-// middle, by a reload or because it was stopped, is neither listed nor left. Another
-// tab leaves it alone while it is written.
+// TestUnfinishedIsNotKept: a copy shows its progress. A copy that was interrupted by a
+// reload or cancelled is neither listed nor left behind. Another tab does not touch it
+// while it is written.
 func TestUnfinishedIsNotKept(t *testing.T) {
 	testenv.Long(t)
 	t.Parallel()
@@ -150,7 +148,7 @@ func TestUnfinishedIsNotKept(t *testing.T) {
 	assert.Empty(t, v.stored(), "left of one that was stopped")
 	assert.True(t, eval[bool](t, v.tab, `document.getElementById('notice').hidden`), "stopping is no trouble")
 
-	// What a browser that was killed leaves.
+	// The files that a killed browser leaves.
 	eval[bool](t, v.tab, `(async () => {
 		const dir = await (await navigator.storage.getDirectory()).getDirectoryHandle('checkpoints');
 		for (const end of ['', '.part', '.crswap']) await dir.getFileHandle('gone.safetensors' + end, {create: true});
@@ -173,8 +171,8 @@ func TestUnfinishedIsNotKept(t *testing.T) {
 	assert.Equal(t, "mine", other.text("model-name"))
 }
 
-// TestKeptIsRemoved: each one can be removed, and all at once; who used one
-// gets the built-in checkpoint.
+// TestKeptIsRemoved: each copy can be removed, and all at once; if one was in use, the
+// built-in checkpoint replaces it.
 func TestKeptIsRemoved(t *testing.T) {
 	testenv.Long(t)
 	t.Parallel()
@@ -198,9 +196,8 @@ func TestKeptIsRemoved(t *testing.T) {
 	v.run()
 }
 
-// TestNoRoomToKeep: where there is too little room it is said instead of a
-// question; Chromium usually says that there are 10 GiB, so that the copy comes
-// to an end which leaves nothing.
+// TestNoRoomToKeep: if space is short, the page says so instead of asking. Chromium
+// usually reports 10 GiB, so a copy that fails at the end must leave no file.
 func TestNoRoomToKeep(t *testing.T) {
 	testenv.Long(t)
 	t.Parallel()
@@ -232,7 +229,7 @@ func TestNoRoomToKeep(t *testing.T) {
 	}
 }
 
-// quota limits what the page may store.
+// quota limits the page's storage.
 func (v *visit) quota(bytes float64) {
 	v.t.Helper()
 	origin := eval[string](v.t, v.tab, `location.origin`)

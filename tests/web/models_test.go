@@ -18,9 +18,9 @@ import (
 	"tessera/tests/testenv"
 )
 
-// TestWhichModel: a checkpoint that can be several models says which one is assumed, in
-// the page and of the job; the one that is chosen decodes with its own scale, in links,
-// too, and counts for no other checkpoint.
+// TestWhichModel: for a checkpoint that can be several models, the page and the job
+// name the assumed one. The chosen one decodes with its own scale, also from links, and
+// does not apply to other checkpoints.
 func TestWhichModel(t *testing.T) {
 	testenv.Long(t)
 	t.Parallel()
@@ -54,7 +54,7 @@ func TestWhichModel(t *testing.T) {
 	v.sees(decodedBy(t, sd, z, xl))
 	assert.True(t, eval[bool](t, v.tab, `document.getElementById('notice').hidden`), "a model that was chosen is doubted")
 
-	// Another checkpoint, which the latent on the bench doesn't suit, is shown all the same.
+	// Another checkpoint is shown even though the latent on the bench doesn't match it.
 	v.pick("model-file", flux(t))
 	v.named("model-name", "flux_vae")
 	assert.Equal(t, "wrong_model", v.notice())
@@ -72,8 +72,9 @@ func TestWhichModel(t *testing.T) {
 	assert.True(t, eval[bool](t, v.tab, `document.getElementById('notice').hidden`), "the model that the latent is of was chosen")
 }
 
-// tokens are a latent's squares of 2x2 cells as FLUX.1's pipelines pack them, [1,N,4C]:
-// the channels of the first cell's number, then of its neighbours' right, below and both.
+// tokens packs a latent's squares of 2x2 cells like FLUX.1's pipelines, [1,N,4C]: for
+// each channel the first cell's number, then its neighbours' on the right, below and
+// diagonally.
 func tokens(t *testing.T, z latent.Latent) string {
 	t.Helper()
 	rows, columns := z.Height/2, z.Width/2
@@ -95,8 +96,8 @@ func tokens(t *testing.T, z latent.Latent) string {
 	return path
 }
 
-// TestPackedLatent: a latent of packed tokens is taken without its size, which is asked
-// for; with the size it decodes as the latent that it was packed of.
+// TestPackedLatent: a latent of packed tokens is accepted without its size, which the
+// page asks for. With the size it decodes like the latent that it was packed from.
 func TestPackedLatent(t *testing.T) {
 	testenv.Long(t)
 	t.Parallel()
@@ -126,15 +127,15 @@ func TestPackedLatent(t *testing.T) {
 	v.run()
 	v.sees(decodedBy(t, checkpoint, z, smallTiles))
 
-	v.picks(file) // which is not packed
+	v.picks(file) // it is not packed
 	assert.Equal(t, "packed_size", v.notice())
 	v.set("packed", "")
 	v.ready()
 	assert.Equal(t, "latent, picture of 48 × 32 pixels", v.text("input-facts"))
 }
 
-// TestLatentDimensions: a latent whose shape can be read in two ways is read as pictures
-// with a warning, and as a clip where the page's setting says that frames come first.
+// TestLatentDimensions: a latent with an ambiguous shape is read as pictures, with a
+// warning, and as a clip if the page's setting says that frames come first.
 func TestLatentDimensions(t *testing.T) {
 	testenv.Long(t)
 	t.Parallel()

@@ -19,7 +19,7 @@ import (
 	page "tessera/web"
 )
 
-// nginx is Debian's, with Debian's table of media types.
+// nginx returns Debian's nginx, with Debian's table of media types.
 func nginx(t *testing.T) string {
 	t.Helper()
 	for _, name := range []string{"nginx", "/usr/sbin/nginx"} {
@@ -31,7 +31,7 @@ func nginx(t *testing.T) string {
 	return ""
 }
 
-// built is the folder that tools/web.sh makes, as it is.
+// built returns the output folder of tools/web.sh, unchanged.
 func built(t *testing.T) string {
 	t.Helper()
 	if _, err := page.Page(); err != nil && !testenv.Required() {
@@ -42,24 +42,24 @@ func built(t *testing.T) string {
 	return dir
 }
 
-// newSite serves web/dist with nginx as Debian sets it up, below a path of a
-// site, and opens a tab on nothing.
+// newSite serves web/dist with nginx in Debian's configuration, below a path of a site,
+// and opens an empty tab.
 func newSite(t *testing.T) *visit {
 	t.Helper()
 	url, _ := hosted(t, built(t), "")
 	return newVisitAt(t, url+"#")
 }
 
-// hosted serves a folder with nginx and returns its address and its log: a path
-// and the bytes that were sent, for each request. more is what else the server
-// is told.
+// hosted serves a folder with nginx and returns its address and its log, which has the
+// path and the bytes sent for each request. more is added to the server's
+// configuration.
 func hosted(t *testing.T, folder, more string) (url, log string) {
 	t.Helper()
 	url, log, _ = host(t, folder, more)
 	return url, log
 }
 
-// host is hosted, with what stops it.
+// host is hosted, with a function to stop it.
 func host(t *testing.T, folder, more string) (url, log string, stop func()) {
 	t.Helper()
 	program, dir := nginx(t), t.TempDir()
@@ -98,8 +98,8 @@ http {
 	return "http://" + addr + "/try/tessera/", filepath.Join(dir, "log"), stop
 }
 
-// TestNoHiddenFiles: a folder that is copied to a host has nothing in it that a
-// host should not show, or gives a media type that browsers refuse.
+// TestNoHiddenFiles: the built folder has no file that a host should not show, or that
+// it serves with a media type that browsers refuse.
 func TestNoHiddenFiles(t *testing.T) {
 	err := fs.WalkDir(os.DirFS(built(t)), ".", func(name string, e fs.DirEntry, err error) error {
 		assert.False(t, name != "." && strings.HasPrefix(e.Name(), "."), "%s is hidden", name)

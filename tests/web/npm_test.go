@@ -22,9 +22,9 @@ import (
 	page "tessera/web"
 )
 
-// TestNPM: what someone who installs the npm package does. Its types are complete for a
-// strict project, and its example decodes in Chromium, built by Vite and without a
-// bundler, to the same picture.
+// TestNPM uses the npm package like its users. Its types are complete for a strict
+// project, and its example decodes in Chromium to equal pictures when built by Vite and
+// without a bundler.
 func TestNPM(t *testing.T) {
 	t.Parallel()
 	chromium(t)
@@ -103,7 +103,7 @@ func writeLatent(t *testing.T, name string) {
 	require.NoError(t, os.WriteFile(name, data, 0o666))
 }
 
-// vite is the bundler's program, installed once into build/.
+// vite returns the bundler, installed once into build/.
 func vite(t *testing.T) string {
 	t.Helper()
 	folder := abs(t, root+"/build/vite")
@@ -123,7 +123,7 @@ func vite(t *testing.T) string {
 	return program
 }
 
-// command runs a program of the machine to its end.
+// command runs a program and waits for it.
 func command(t *testing.T, dir, name string, args ...string) {
 	t.Helper()
 	cmd := exec.Command(name, args...)

@@ -25,23 +25,23 @@ import (
 
 const smallPart = "&tile=32&overlap=16&precision=f32"
 
-// smallTiles are those that smallPart chooses.
+// smallTiles are the tiles that smallPart selects.
 var smallTiles = vae.Options{Tile: tiling.Choice{Tile: tiling.Square(32)}, Overlap: tiling.Square(16)}
 
-// again opens the page anew, as after its tab was closed.
+// again opens the page again, as after its tab was closed.
 func (v *visit) again() {
 	v.t.Helper()
 	v.do(chromedp.Navigate("about:blank"))
 	v.open("?demo=2x6x6", smallPart)
 }
 
-// isKept waits until the page says that it opens without a network.
+// isKept waits until the page says that it works without a network.
 func (v *visit) isKept() {
 	v.t.Helper()
 	v.wait("the page to be kept", time.Minute, `document.getElementById('offline')?.checkVisibility()`)
 }
 
-// copied is the built folder, to be changed.
+// copied copies the built folder, for changes.
 func copied(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -59,8 +59,8 @@ func edit(t *testing.T, path string, change func(text string) string) {
 	require.NoError(t, os.WriteFile(path, []byte(text), 0o666))
 }
 
-// TestOffline: a page that was loaded once opens and runs its demo when its host
-// is gone; what it keeps came after it was ready.
+// TestOffline: after one visit the page opens and runs its demo without its host; it
+// stored its files after it was ready.
 func TestOffline(t *testing.T) {
 	testenv.Long(t)
 	t.Parallel()
@@ -81,9 +81,9 @@ func TestOffline(t *testing.T) {
 	v.sees(decoded(t, demoPart(t), smallTiles))
 }
 
-// TestNewBuild: an open page stays as it is while a newer build comes, with all
-// that it has yet to load, and so does a second tab; the build takes over once
-// both are closed.
+// TestNewBuild: while a newer build is downloaded, an open page stays as it is,
+// including what it loads later, and so does a second tab. The new build takes over
+// once both are closed.
 func TestNewBuild(t *testing.T) {
 	testenv.Long(t)
 	t.Parallel()
@@ -135,8 +135,8 @@ func TestNewBuild(t *testing.T) {
 	})()`), "files of the older build are left")
 }
 
-// TestDamagedIsNotKept: bytes that are not the build's are not kept, and nothing
-// is said to be; once the host is mended the rest is fetched.
+// TestDamagedIsNotKept: bytes with a wrong hash are not stored, and the page does not
+// claim to work offline. Once the host is repaired, the rest is downloaded.
 func TestDamagedIsNotKept(t *testing.T) {
 	testenv.Long(t)
 	t.Parallel()
@@ -163,8 +163,8 @@ func TestDamagedIsNotKept(t *testing.T) {
 	assert.Equal(t, before, sent(t, log, "frame_0002"), "what was kept is fetched again")
 }
 
-// TestNotKeptWithToken: the page of the native program is not kept, and one that
-// was at its address goes.
+// TestNotKeptWithToken: the page of the native program is not stored, and a stored page
+// at its address is removed.
 func TestNotKeptWithToken(t *testing.T) {
 	testenv.Long(t)
 	t.Parallel()
@@ -175,12 +175,12 @@ func TestNotKeptWithToken(t *testing.T) {
 	v.open("?demo=2x6x6", smallPart+"&token=abc")
 	v.ready()
 	v.wait("the worker to go", 30*time.Second, `navigator.serviceWorker.getRegistration().then((r) => !r)`)
-	time.Sleep(5 * time.Second) // longer than the page would wait to keep itself
+	time.Sleep(5 * time.Second) // longer than the page would wait to store itself
 	assert.True(t, eval[bool](t, v.tab, `navigator.serviceWorker.getRegistration().then((r) => !r)`))
 }
 
-// TestWorkerOfTheSite: the worker of a site that has the page below it neither
-// makes it a kept one nor is removed.
+// TestWorkerOfTheSite: the page does not count a surrounding site's worker as its own,
+// and does not remove it.
 func TestWorkerOfTheSite(t *testing.T) {
 	testenv.Long(t)
 	t.Parallel()
@@ -202,7 +202,8 @@ func TestWorkerOfTheSite(t *testing.T) {
 	assert.False(t, v.visible("offline"), "said to be kept")
 }
 
-// TestUnpackedIsKept: a host that unpacks what is packed sends what is kept.
+// TestUnpackedIsKept: a host that unpacks packed files sends bytes that are accepted
+// for storage.
 func TestUnpackedIsKept(t *testing.T) {
 	testenv.Long(t)
 	t.Parallel()
@@ -212,8 +213,7 @@ func TestUnpackedIsKept(t *testing.T) {
 	v.isKept()
 }
 
-// TestInstall: Chromium finds nothing that is missing to install the page, and
-// where it would, a quiet button does it.
+// TestInstall: Chromium accepts the page for installation, and a button offers it.
 func TestInstall(t *testing.T) {
 	testenv.Long(t)
 	t.Parallel()
@@ -254,8 +254,8 @@ func TestInstall(t *testing.T) {
 // icons are the pictures of web/icons and their sizes.
 var icons = map[string]int{"192": 192, "512": 512, "maskable-512": 512, "apple": 180}
 
-// writeIcons draws web/icons of web/icon.svg: those that systems cut have a
-// ground and a margin.
+// writeIcons draws web/icons from web/icon.svg; icons that systems crop have a
+// background and a margin.
 func writeIcons(t *testing.T) {
 	t.Helper()
 	svg, err := os.ReadFile(root + "/web/icon.svg")

@@ -11,8 +11,8 @@ import (
 	"tessera/tests/testenv"
 )
 
-// moves notes how the bar and the line under the picture move while a job runs:
-// the longest that both stood still, and the shares that the bar has shown.
+// moves records how the bar and the line under the picture move while a job runs: the
+// longest time that both stood still, and the bar's values.
 const moves = `(() => {
 	const bar = document.getElementById('progress'), text = document.getElementById('progress-text');
 	Object.assign(window, { still: 0, shares: [], texts: new Set() });
@@ -31,8 +31,8 @@ const moves = `(() => {
 	return true;
 })()`
 
-// One tile of one slice is one step of the network: the bar moves within it, by
-// what the device has done, and the line gives a sign of life every second.
+// One tile of one slice is one step of the network. The bar moves within it, with the
+// device's progress, and the line changes every second.
 func TestProgressMovesWithinATile(t *testing.T) {
 	testenv.Long(t)
 	t.Parallel()
@@ -50,9 +50,8 @@ func TestProgressMovesWithinATile(t *testing.T) {
 	assert.Regexp(t, ` left|Decode: \d+%`, eval[string](t, v.tab, `[...texts].join('\n')`), "no time is told before two seconds")
 }
 
-// How long a job will take is told before it starts, of an adapter that was
-// never used from a measurement, then from the job before; minutes with a
-// warning.
+// The page estimates a job's duration before it starts: for a new adapter from a
+// measurement, then from the previous job; minutes get a warning.
 func TestEstimate(t *testing.T) {
 	testenv.Long(t)
 	v := newVisit(t, "")
@@ -64,7 +63,7 @@ func TestEstimate(t *testing.T) {
 	}
 	measured := speeds()
 	require.Len(t, measured, 1)
-	for range 2 { // of the first, whose shaders are compiled meanwhile, less is known
+	for range 2 { // the first one is less predictable because its shaders are compiled meanwhile
 		eval[bool](t, v.tab, `(document.getElementById('stage').dataset.state = 'running') !== ''`)
 		v.run()
 	}

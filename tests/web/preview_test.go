@@ -17,7 +17,7 @@ import (
 	"tessera/vae"
 )
 
-// drawn keeps what the canvas shows while a job runs.
+// drawn records what the canvas shows while a job runs.
 const drawn = `(() => {
 	window.drawn = [];
 	const draw = CanvasRenderingContext2D.prototype.putImageData;
@@ -28,8 +28,8 @@ const drawn = `(() => {
 	return true;
 })()`
 
-// The page shows what a tiny autoencoder makes of a latent before the model's tiles take
-// its place; one for other latents is refused by name.
+// The page shows a tiny autoencoder's preview before the model's tiles replace it; one
+// for other latents is refused by name.
 func TestPreviewModel(t *testing.T) {
 	testenv.Long(t)
 	t.Parallel()

@@ -23,8 +23,7 @@ var update = flag.Bool("update", false, "write web/recorded (decoding the demo c
 
 const recorded = root + "/web/recorded/"
 
-// recordedQuality is web/recorded/quality.json: of the frames as they were
-// decoded.
+// recordedQuality is web/recorded/quality.json, of the frames before compression.
 type recordedQuality struct {
 	Frames []recordedFrame `json:"frames"`
 	Clip   recordedFrame   `json:"clip"`
@@ -35,10 +34,10 @@ type recordedFrame struct {
 	SSIM float64 `json:"ssim"`
 }
 
-// strip is pictures below each other, [17, 256, 256, 4].
+// strip is a stack of pictures, [17, 256, 256, 4].
 type strip []byte
 
-// originals are the demo clip's frames.
+// originals returns the demo clip's frames.
 func originals(t *testing.T) strip {
 	t.Helper()
 	var all strip
@@ -48,7 +47,7 @@ func originals(t *testing.T) strip {
 	return all
 }
 
-// measureStrip is the quality of the frames of a strip, and of all together.
+// measureStrip returns the quality of each frame of a strip, and of all together.
 func measureStrip(got, want strip) recordedQuality {
 	const size = 256 * 256
 	a, b := make([]float32, 3*size), make([]float32, 3*size)
@@ -81,7 +80,7 @@ func decodeDemo(t *testing.T) strip {
 	return all
 }
 
-// writeRecorded writes what the page shows before anything is computed.
+// writeRecorded writes the recording that the page shows before any job.
 func writeRecorded(t *testing.T) {
 	t.Helper()
 	result, input := decodeDemo(t), originals(t)
@@ -107,8 +106,8 @@ func readStrip(t *testing.T, name string) strip {
 	return rgba
 }
 
-// TestRecorded: what the page shows before anything is computed is what the
-// engine makes of the demo clip, and is small.
+// TestRecorded: the page's recording equals the engine's decode of the demo clip, and
+// is small.
 func TestRecorded(t *testing.T) {
 	if !media.HaveFFmpeg() {
 		testenv.Missing(t, "no ffmpeg: tools/deps.sh --test installs it")

@@ -16,8 +16,8 @@ import (
 	"tessera/tests/testenv"
 )
 
-// TestVideoTags saves frames of one colour: the video says how its colours are
-// meant, as the program's do, and means what it says.
+// TestVideoTags saves frames of one colour: the video declares its colour space, like
+// the program's videos, and its colours match the declaration.
 func TestVideoTags(t *testing.T) {
 	testenv.Long(t)
 	t.Parallel()
@@ -50,8 +50,8 @@ func TestVideoTags(t *testing.T) {
 	}
 }
 
-// TestLeftOutOfVideos: what the page doesn't take of a video, and what one of its
-// own can't hold, is said.
+// TestLeftOutOfVideos: the page says which parts of an input video it ignores, and what
+// its own videos can't contain.
 func TestLeftOutOfVideos(t *testing.T) {
 	testenv.Long(t)
 	t.Parallel()
@@ -68,7 +68,7 @@ func TestLeftOutOfVideos(t *testing.T) {
 	v.named("input-name", "loud.webm")
 	v.ready()
 	assert.Regexp(t, `^3 frames of 39 × 25 pixels · .* · its sound is left out · HDR, which the browser converts to SDR$`, v.text("input-facts"))
-	v.click("input[name=engine][value=native]") // it is quicker
+	v.click("input[name=engine][value=native]") // it is faster
 	v.ready()
 	v.run()
 	v.click("#save-webm")
@@ -76,7 +76,7 @@ func TestLeftOutOfVideos(t *testing.T) {
 	assert.Contains(t, v.text("save-state"), " · cut to 38 × 24 pixels: videos have even sizes")
 }
 
-// TestCutVideos: a video that was cut short is not taken for a shorter one.
+// TestCutVideos: a truncated video is not mistaken for a shorter one.
 func TestCutVideos(t *testing.T) {
 	testenv.Long(t)
 	t.Parallel()
@@ -110,7 +110,7 @@ func TestCutVideos(t *testing.T) {
 	}
 }
 
-// TestVideoCodeIsLazy: what only videos need, 0.7 MB, is fetched when one comes.
+// TestVideoCodeIsLazy: the code for videos, 0.7 MB, is downloaded with the first video.
 func TestVideoCodeIsLazy(t *testing.T) {
 	testenv.Long(t)
 	t.Parallel()

@@ -24,8 +24,8 @@ import (
 //go:embed testdata/share.html
 var sharePage string
 
-// writeShare draws web/share.jpg: the demo clip's first frame, half of it as it
-// was and half as it is decoded.
+// writeShare draws web/share.jpg: the demo clip's first frame, half original and half
+// decoded.
 func writeShare(t *testing.T) {
 	t.Helper()
 	frame := func(path, kind string) string {
@@ -47,7 +47,7 @@ func writeShare(t *testing.T) {
 	require.NoError(t, os.WriteFile(root+"/web/share.jpg", b.Bytes(), 0o666))
 }
 
-// metas are the meta tags of a page's file.
+// metas returns the meta tags of a page's file.
 func metas(t *testing.T, file string) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -59,8 +59,7 @@ func metas(t *testing.T, file string) map[string]string {
 	return all
 }
 
-// TestSharedLink: a link to the page that somebody posts has a title, a sentence
-// and a picture.
+// TestSharedLink: a shared link to the page has a title, a sentence and a picture.
 func TestSharedLink(t *testing.T) {
 	if *update {
 		writeShare(t)
@@ -84,8 +83,8 @@ func TestSharedLink(t *testing.T) {
 	assert.Equal(t, "jpeg 1200 630", fmt.Sprint(kind, " ", picture.Width, " ", picture.Height))
 }
 
-// TestSharedAddress: built with PAGE_URL, the page names its picture by its
-// whole address; anything else than an http address is refused.
+// TestSharedAddress: built with PAGE_URL, the page has its picture's absolute address;
+// addresses other than http are refused.
 func TestSharedAddress(t *testing.T) {
 	t.Parallel()
 	node, err := exec.LookPath("node")
@@ -120,8 +119,8 @@ func TestSharedAddress(t *testing.T) {
 	}
 }
 
-// TestPublished: built with SOURCE_URL, the page links to the guide, the releases and the
-// source; without it there are no links that lead nowhere.
+// TestPublished: built with SOURCE_URL, the page links to the guide, the releases and
+// the source; without it there are no dead links.
 func TestPublished(t *testing.T) {
 	t.Parallel()
 	node, err := exec.LookPath("node")
@@ -160,7 +159,7 @@ func TestPublished(t *testing.T) {
 	}
 }
 
-// source is a file of the page, or of its scripts one that imports nothing.
+// source reads a file of the page, or one of its scripts without imports.
 func source(t *testing.T, file string) string {
 	t.Helper()
 	if file != "index.html" {

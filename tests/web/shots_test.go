@@ -47,7 +47,7 @@ func TestShots(t *testing.T) {
 	take("desktop-difference")
 }
 
-// taker takes a picture of the window under a name.
+// taker returns a function that saves a picture of the window under a name.
 func taker(v *visit) func(name string) {
 	return func(name string) {
 		v.t.Helper()
@@ -60,8 +60,8 @@ func taker(v *visit) func(name string) {
 	}
 }
 
-// TestShotsModels takes pictures with other models, of weights that were never
-// trained: to look at, not for docs/guides/web.
+// TestShotsModels takes pictures with other models with random weights: for review, not
+// for docs/guides/web.
 func TestShotsModels(t *testing.T) {
 	testenv.Long(t)
 	if *shots == "" {
@@ -94,7 +94,7 @@ func TestShotsModels(t *testing.T) {
 	take("alpha-phone")
 }
 
-// screens are the windows that the page is looked at in.
+// screens are the window sizes for review.
 var screens = []struct {
 	name          string
 	width, height int64
@@ -128,8 +128,8 @@ func (v *visit) everywhere(state string) {
 	v.speak("en")
 }
 
-// TestShotsEvery takes pictures of the states of the page in windows of every kind,
-// light and dark, in English and Turkish: to look at, not for docs/guides/web.
+// TestShotsEvery takes pictures of the states of the page in all screens, light and
+// dark, in English and Turkish: for review, not for docs/guides/web.
 func TestShotsEvery(t *testing.T) {
 	testenv.Long(t)
 	if *shots == "" {

@@ -9,8 +9,8 @@ import (
 	"tessera/tests/synthetic"
 )
 
-// covered are the controls in the window that something else lies over, and those that
-// are cut off at the window's left or right.
+// covered are the controls in the window that another element covers, and those cut off
+// at the window's left or right.
 const covered = `[...document.querySelectorAll('button, select, summary, input:not([type=file]), a[href], .item > .strong')].filter((e) => {
 	const r = e.getBoundingClientRect();
 	const box = e.closest('.chosen')?.getBoundingClientRect(); // which scrolls
@@ -21,8 +21,8 @@ const covered = `[...document.querySelectorAll('button, select, summary, input:n
 	return x < 0 || x > innerWidth || !(top && (e.contains(top) || e.closest('label')?.contains(top)));
 }).map((e) => e.id || e.name || e.textContent)`
 
-// TestNothingCovered: in every window, what can be used is not under anything else, the
-// settings are folded, and without an own input everything but them is in view at once.
+// TestNothingCovered: in every window, no control is covered, the settings are folded,
+// and without an input of the user's own everything except them is visible at once.
 func TestNothingCovered(t *testing.T) {
 	t.Parallel()
 	v := newSite(t)
@@ -50,7 +50,7 @@ func TestNothingCovered(t *testing.T) {
 	}
 }
 
-// TestFirstSight says what the page is, in three steps, also without a GPU.
+// TestFirstSight: the page says what it is, in three steps, also without a GPU.
 func TestFirstSight(t *testing.T) {
 	t.Parallel()
 	v := recordedSite(t, 390, 844, 2, true)
@@ -66,9 +66,9 @@ func TestFirstSight(t *testing.T) {
 }
 
 // TestExactAgainstTiles: the button decodes exactly and in blended tiles, shows the
-// amplified difference with its numbers, and leaves the settings as they were. The result
-// is in view, what belongs to it goes with it, and a checkpoint that does not suit the
-// input says so.
+// amplified difference with its numbers, and leaves the settings unchanged. The result
+// is visible, its details disappear with it, and a checkpoint that does not match the
+// input is reported.
 func TestExactAgainstTiles(t *testing.T) {
 	t.Parallel()
 	v := newSite(t)

@@ -13,14 +13,14 @@ import (
 	"tessera/tests/testenv"
 )
 
-// TestDeviceLost crashes the browser's GPU process in the middle of a decode:
-// the page says so, offers to resume, and then shows the right frames.
+// TestDeviceLost crashes the browser's GPU process in the middle of a decode: the page
+// reports it, offers to resume, and then shows the right frames.
 func TestDeviceLost(t *testing.T) {
 	testenv.Long(t)
 	t.Parallel()
 	v := newVisit(t, "")
 	v.open("?demo=2x6x6&autoplay", smallPart)
-	v.wait("the middle of the job", time.Minute, `document.getElementById('progress-text').textContent.includes('tile')`) // it began by itself
+	v.wait("the middle of the job", time.Minute, `document.getElementById('progress-text').textContent.includes('tile')`) // it started automatically
 	_, err := chromedp.CallBrowser(v.tab, browser.CrashGPUProcess, cdp.Empty{})
 	require.NoError(t, err)
 	require.Equal(t, "The GPU was lost", v.problem())
@@ -32,8 +32,8 @@ func TestDeviceLost(t *testing.T) {
 	v.sees(decoded(t, demoPart(t), smallTiles))
 }
 
-// TestTooLarge asks for more than the budget: the plan says so before anything
-// runs, and offers what fits.
+// TestTooLarge requests more than the budget: the plan says so before the job runs, and
+// offers what fits.
 func TestTooLarge(t *testing.T) {
 	t.Parallel()
 	v := newVisit(t, "")
@@ -53,7 +53,7 @@ func TestTooLarge(t *testing.T) {
 	require.NotContains(t, hash, "tile=off")
 }
 
-// TestNoAdapter visits with a browser that has no GPU to offer.
+// TestNoAdapter visits with a browser without a GPU.
 func TestNoAdapter(t *testing.T) {
 	t.Parallel()
 	v := newVisit(t, "")

@@ -23,7 +23,7 @@ import (
 	page "tessera/web"
 )
 
-// visit is a visitor's tab with the page of `tessera serve` in it.
+// visit is a user's tab with the page of `tessera serve`.
 type visit struct {
 	t         *testing.T
 	tab       context.Context
@@ -32,15 +32,14 @@ type visit struct {
 	firefox   *firefox // nil in Chromium
 }
 
-// newVisit serves the built page and opens a tab on nothing. folder is the
-// native engine's.
+// newVisit serves the built page and opens an empty tab. folder is the native engine's
+// folder.
 func newVisit(t *testing.T, folder string) *visit {
 	t.Helper()
 	return newVisitAt(t, servePage(t, folder))
 }
 
-// servePage serves the built page as `tessera serve` does, and returns its
-// address.
+// servePage serves the built page like `tessera serve`, and returns its address.
 func servePage(t *testing.T, folder string) string {
 	t.Helper()
 	files, err := page.Page()
@@ -61,14 +60,14 @@ func servePage(t *testing.T, folder string) string {
 	return s.URL()
 }
 
-// newVisitAt opens a tab on nothing, for a page that is served elsewhere; its
-// address ends in a # of its own.
+// newVisitAt opens an empty tab for a page that is served elsewhere; its address ends
+// with #.
 func newVisitAt(t *testing.T, url string) *visit {
 	t.Helper()
 	return visitIn(t, tab(t, "about:blank"), url)
 }
 
-// visitIn is a visit in a tab that there is.
+// visitIn is a visit in an existing tab.
 func visitIn(t *testing.T, tab context.Context, url string) *visit {
 	t.Helper()
 	v := &visit{t: t, tab: tab, url: url, downloads: t.TempDir()}
@@ -85,8 +84,8 @@ func (v *visit) do(actions ...chromedp.Action[chromedp.Void]) {
 	require.NoError(v.t, chromedp.Do(v.tab, actions...))
 }
 
-// open goes to the page; query is such as "?demo=2x8x8", more is added to what
-// follows #, such as "&tile=64".
+// open goes to the page; query is for example "?demo=2x8x8", and more is appended after
+// #, for example "&tile=64".
 func (v *visit) open(query, more string) {
 	v.t.Helper()
 	url := strings.Replace(v.url, "/#", "/"+query+"#", 1) + more
@@ -97,13 +96,13 @@ func (v *visit) open(query, more string) {
 	v.do(chromedp.Navigate(url))
 }
 
-// text is an element's.
+// text returns an element's text.
 func (v *visit) text(id string) string {
 	v.t.Helper()
 	return eval[string](v.t, v.tab, `document.getElementById($).textContent`, id)
 }
 
-// click clicks an element that can be clicked.
+// click clicks an element once it can be clicked.
 func (v *visit) click(selector string) {
 	v.t.Helper()
 	v.wait("a "+selector+" that can be clicked", 30*time.Second, `!document.querySelector($)?.matches(':disabled')`, selector)
@@ -113,7 +112,7 @@ func (v *visit) click(selector string) {
 // wait waits until a script's value is true.
 func (v *visit) wait(what string, limit time.Duration, script string, args ...any) {
 	v.t.Helper()
-	limit *= 3 // of an idle machine: others use the processor that stands in for a GPU
+	limit *= 3 // for an idle machine; elsewhere other programs use the processor that stands in for a GPU
 	for end := time.Now().Add(limit); !eval[bool](v.t, v.tab, script, args...); time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(end) {
 			require.Fail(v.t, what, "not within %v; the page says:\n%s", limit, eval[string](v.t, v.tab, "document.body.innerText"))
@@ -121,14 +120,14 @@ func (v *visit) wait(what string, limit time.Duration, script string, args ...an
 	}
 }
 
-// ready waits until the page knows what its job will need; a page that loads has
-// no body at first.
+// ready waits until the page knows what its job will need; a loading page has no body
+// at first.
 func (v *visit) ready() {
 	v.t.Helper()
 	v.wait("a plan", 2*time.Minute, `document.body?.dataset.ready === 'true'`)
 }
 
-// ended waits for a job's end, which is such as "done".
+// ended waits until a job has ended in a state, such as "done".
 func (v *visit) ended(as string, limit time.Duration) {
 	v.t.Helper()
 	v.wait("the job's end", limit, `document.getElementById('stage').dataset.state !== 'running'`)
@@ -148,7 +147,7 @@ func (v *visit) pick(id string, files ...string) {
 	v.do(chromedp.SetUploadFiles("#"+id, files))
 }
 
-// named waits for what is on the bench.
+// named waits until an element shows a name on the bench.
 func (v *visit) named(id, name string) {
 	v.t.Helper()
 	v.wait(name+" as "+id, time.Minute, `document.getElementById($).textContent === $`, id, name)
@@ -169,7 +168,7 @@ func (v *visit) picks(file string) {
 	v.named("input-name", filepath.Base(file))
 }
 
-// set chooses a setting as a visitor does.
+// set changes a setting like a user.
 func (v *visit) set(name, value string) {
 	v.t.Helper()
 	eval[bool](v.t, v.tab, `(() => { const f = document.querySelector('#settings [name=' + $ + ']'); f.value = $; f.dispatchEvent(new Event('change', {bubbles: true})); return true; })()`, name, value)
@@ -196,14 +195,14 @@ func (v *visit) problem() string {
 	return v.text("notice-title")
 }
 
-// frame is frame i as the canvas shows it, [H, W, 4].
+// frame returns frame i as the canvas shows it, [H, W, 4].
 func (v *visit) frame(i int) []byte {
 	v.t.Helper()
 	text := eval[string](v.t, v.tab, `(async () => {
 		const scrub = document.getElementById('scrub'), canvas = document.getElementById('picture');
 		scrub.value = $;
 		scrub.dispatchEvent(new Event('input'));
-		await new Promise((r) => setTimeout(r, 100));
+		do await new Promise((r) => setTimeout(r, 20)); while (canvas.ariaBusy === 'true');
 		const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
 		return data.toBase64?.() ?? btoa(Array.from(data, (x) => String.fromCharCode(x)).join(''));
 	})()`, i)
@@ -212,7 +211,7 @@ func (v *visit) frame(i int) []byte {
 	return pixels
 }
 
-// download waits for a file in the visitor's downloads and returns its path.
+// download waits for a file in the user's downloads and returns its path.
 func (v *visit) download(name string) string {
 	v.t.Helper()
 	path := filepath.Join(v.downloads, name)
@@ -226,7 +225,7 @@ func (v *visit) download(name string) string {
 	return ""
 }
 
-// screen sets the window's size and the colours that the system prefers.
+// screen sets the window's size and the system's colour scheme.
 func (v *visit) screen(width, height int64, scale float64, phone bool, scheme string) {
 	v.t.Helper()
 	_, err := chromedp.Run(v.tab, func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
@@ -251,8 +250,8 @@ func (v *visit) shot(path string) {
 	require.NoError(v.t, os.WriteFile(path, picture, 0o666))
 }
 
-// differ says how two frames differ: the largest difference of a value, and
-// how many differ at all.
+// differ returns how two frames differ: the largest difference of a value, and the
+// number of differing values.
 func differ(a, b []byte) (most, count int, err error) {
 	if len(a) != len(b) {
 		return 0, 0, fmt.Errorf("%d and %d values", len(a), len(b))

@@ -24,8 +24,8 @@ import (
 	"tessera/vae"
 )
 
-// demoPart is the part of the demo's latent that ?demo=2x6x6 shows, found here
-// by arithmetic of its own: cells 7 to 13 down and 6 to 12 across.
+// demoPart returns the part of the demo's latent that ?demo=2x6x6 shows, computed
+// independently: rows 7 to 13 and columns 6 to 12 of cells.
 func demoPart(t *testing.T) latent.Latent {
 	t.Helper()
 	all, err := media.ReadLatent(filepath.Join(root, "web/demo/latent.safetensors"), 16)
@@ -42,13 +42,14 @@ func demoPart(t *testing.T) latent.Latent {
 	return part
 }
 
-// ramp is a latent of 21 frames of 32x32 pixels, and a file of it.
+// ramp returns a latent of 21 frames of 32x32 pixels, and a file of it.
 func ramp(t *testing.T, name string) (latent.Latent, string) {
 	t.Helper()
 	return latentFile(t, name, 16, 6, 4, 4)
 }
 
-// latentFile is a latent of so many channels, frames, rows and columns, and a file of it.
+// latentFile returns a latent of this many channels, frames, rows and columns, and a
+// file of it.
 func latentFile(t *testing.T, name string, c, frames, h, w int) (latent.Latent, string) {
 	t.Helper()
 	l := latent.Latent{Channels: c, Frames: frames, Height: h, Width: w, Data: make([]float32, c*frames*h*w)}
@@ -60,13 +61,13 @@ func latentFile(t *testing.T, name string, c, frames, h, w int) (latent.Latent, 
 	return l, path
 }
 
-// decoded are a latent's frames as this machine's engine makes them.
+// decoded returns a latent's frames from this machine's engine.
 func decoded(t *testing.T, z latent.Latent, o vae.Options) [][]byte {
 	t.Helper()
 	return decodedBy(t, model, z, o)
 }
 
-// decodedBy are a latent's frames by a checkpoint.
+// decodedBy returns a latent's frames by a checkpoint.
 func decodedBy(t *testing.T, checkpoint string, z latent.Latent, o vae.Options) [][]byte {
 	t.Helper()
 	m, err := vae.Open(gputest.Open(t), checkpoint, vae.Settings{Precision: vae.F32})
@@ -79,7 +80,7 @@ func decodedBy(t *testing.T, checkpoint string, z latent.Latent, o vae.Options) 
 	return frames
 }
 
-// sees compares what the canvas shows with frames of this machine's engine.
+// sees compares the canvas with frames of this machine's engine.
 func (v *visit) sees(want [][]byte) {
 	v.t.Helper()
 	for i, w := range want {
@@ -87,8 +88,8 @@ func (v *visit) sees(want [][]byte) {
 	}
 }
 
-// alike compares frame i with this machine's. Two drivers may round a value differently
-// where it lies between two codes.
+// alike compares frame i with this machine's. Two drivers may round a value between two
+// codes differently.
 func alike(t *testing.T, i int, got, want []byte) {
 	t.Helper()
 	most, count, err := differ(got, want)
@@ -97,8 +98,8 @@ func alike(t *testing.T, i int, got, want []byte) {
 	assert.LessOrEqual(t, count, len(want)/100, "frame %d: values that differ, of %d", i, len(want))
 }
 
-// TestVisitor is a visit to the page of the program, whose engine takes over in
-// its middle. TestSlowLink does the rest, and Firefox all.
+// TestVisitor visits the page of the program and switches to the program's engine.
+// TestSlowLink covers the rest, and Firefox everything.
 func TestVisitor(t *testing.T) {
 	t.Parallel()
 	v := newVisit(t, "")
@@ -108,7 +109,7 @@ func TestVisitor(t *testing.T) {
 	v.steps("views", "link", "broken file", "cancel", "Turkish")
 }
 
-// steps is a visit from the first look to the last saved file, but for some.
+// steps is a visit from the first look to the last saved file, without some steps.
 func (v *visit) steps(without ...string) {
 	v.t.Helper()
 	z, latentFile := ramp(v.t, "ramp.npy")
@@ -137,13 +138,13 @@ func (v *visit) steps(without ...string) {
 			step.do(&now)
 		})
 		if !ok {
-			return // what follows builds on it
+			return // later steps depend on it
 		}
 	}
 }
 
-// watch notes from now on what the page draws, how long it takes between two
-// frames while a job runs, and the longest that its own scripts kept it busy.
+// watch records from now on what the page draws, the time between two frames while a
+// job runs, and the longest time that its own scripts kept it busy.
 const watch = `(() => {
 	Object.assign(window, { gap: 0, busy: 0, pictures: new Set() });
 	const running = () => document.getElementById('stage').dataset.state === 'running';
@@ -163,8 +164,8 @@ const watch = `(() => {
 })()`
 
 // visitDemo runs the demo and checks its picture. It prints how long the page stood
-// still, which is no test: other programs may have the processor that stands in for a
-// GPU here.
+// still, without a limit: other programs may use the processor that stands in for a GPU
+// here.
 func visitDemo(v *visit) {
 	eval[bool](v.t, v.tab, watch)
 	v.click("#demo")
@@ -206,7 +207,7 @@ func visitSave(v *visit) {
 	}
 }
 
-// checkVideo compares a lossy video with the frames that it was made of.
+// checkVideo compares a lossy video with its source frames.
 func checkVideo(t *testing.T, path, kind string, want [][]byte) {
 	t.Helper()
 	f, err := os.Open(path)
@@ -237,7 +238,7 @@ func checkVideo(t *testing.T, path, kind string, want [][]byte) {
 	assert.GreaterOrEqual(t, q.Overall().PSNR, 28.0, "%s: PSNR against the frames it was made of", kind)
 }
 
-// visitViews looks at the comparison and the difference, and steps by keys.
+// visitViews looks at the comparison and the difference, and steps with keys.
 func visitViews(v *visit) {
 	result := v.frame(1)
 	v.click("input[name=view][value=compare]")
@@ -287,14 +288,14 @@ func visitLink(v *visit) {
 	assert.Contains(v.t, v.text("plans"), "one tile")
 }
 
-// visitBroken picks damaged files and reads what is wrong with them.
+// visitBroken picks damaged files and reads the errors.
 func visitBroken(v *visit) {
 	dir := v.t.TempDir()
 	for _, c := range []struct {
 		input, name string
 		data        []byte
-		title       string // the engine's sentence, where it has one
-		engine      string // part of its words, whole
+		title       string // the engine's sentence, if it has one
+		engine      string // a complete part of its message
 	}{
 		{"model-file", "cut.safetensors", []byte{200, 0, 0, 0, 0, 0, 0, 0, '{', '"'}, "cut.safetensors: header length 200, but only 2 bytes follow: truncated, or not a safetensors file", ""},
 		{"input-file", "noise.npy", []byte("not numbers"), "noise.npy: 11 bytes are too few for a .npy header", ""},
@@ -310,7 +311,7 @@ func visitBroken(v *visit) {
 		assert.Contains(v.t, v.text("notice-detail"), c.engine, "%s: the engine's words", c.name)
 	}
 	require.Equal(v.t, "tiny-seedvr2", v.text("model-name"), "the checkpoint after a broken one was picked")
-	v.ready() // the page goes on with what it had
+	v.ready() // the page continues with the previous files
 }
 
 // visitOwnFiles picks a checkpoint and a latent; the checkpoint is remembered.
@@ -329,7 +330,7 @@ func visitOwnFiles(v *visit, latent string) {
 		const dir = await (await navigator.storage.getDirectory()).getDirectoryHandle('checkpoints', {create: true});
 		try { return (await (await dir.getFileHandle('mine.safetensors')).getFile()).size === $; } catch { return false; }
 	})()`, len(data))
-	// The one that comes with the page, and the copy again.
+	// The built-in checkpoint, and the copy again.
 	v.click("#kept button.link")
 	v.named("model-name", "tiny-seedvr2")
 	v.wait("the copy in the list", time.Minute, `document.getElementById('kept').textContent.includes('mine.safetensors4.89 MiB')`)
@@ -339,7 +340,7 @@ func visitOwnFiles(v *visit, latent string) {
 	v.ready()
 }
 
-// visitCancel stops a job in its middle and runs it again to its end.
+// visitCancel cancels a job in its middle and then runs it to its end.
 func visitCancel(v *visit, z latent.Latent) {
 	v.click("#run")
 	v.wait("the middle of the job", 2*time.Minute, `document.getElementById('progress-text').textContent.includes('frame')`)
@@ -351,8 +352,8 @@ func visitCancel(v *visit, z latent.Latent) {
 	v.sees(decoded(v.t, z, vae.Options{}))
 }
 
-// visitNative runs the same job on the engine of the server, and removes the
-// copy of the checkpoint.
+// visitNative runs the same job on the server's engine, and removes the copy of the
+// checkpoint.
 func visitNative(v *visit, z latent.Latent) {
 	v.click("input[name=engine][value=native]")
 	v.ready()
@@ -368,7 +369,7 @@ func visitNative(v *visit, z latent.Latent) {
 // visitRoundtrip encodes two pictures, decodes them and saves the latent.
 func visitRoundtrip(v *visit) {
 	_, files, _ := pictures(v.t, 2)
-	slices.Reverse(files) // their names say the order
+	slices.Reverse(files) // their names determine the order
 	v.pick("input-file", files...)
 	v.wait("the pictures", time.Minute, `document.getElementById('input-facts').textContent.startsWith('2 frames of 40 × 24')`)
 	v.ready()
@@ -382,7 +383,7 @@ func visitRoundtrip(v *visit) {
 	assert.Equal(v.t, "2", l.Meta[latent.MetaFrames])
 }
 
-// visitVideo encodes the video that was saved before.
+// visitVideo encodes the video saved earlier.
 func visitVideo(v *visit) {
 	v.pick("input-file", v.download("demo.mp4"))
 	v.wait("the video", time.Minute, `document.getElementById('input-facts').textContent === '5 frames of 48 × 48 pixels · 12 frames/s'`)

@@ -25,7 +25,7 @@ import (
 	"tessera/vae"
 )
 
-// wan is a small checkpoint of Wan in a file.
+// wan creates a small checkpoint of Wan.
 func wan(t *testing.T, name string, c synthetic.WanConfig) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -34,7 +34,7 @@ func wan(t *testing.T, name string, c synthetic.WanConfig) string {
 	return path
 }
 
-// asPTH is a checkpoint as torch saves it.
+// asPTH converts a checkpoint to torch's format.
 func asPTH(t *testing.T, checkpoint, name string) string {
 	t.Helper()
 	f, err := safetensors.Open(checkpoint)
@@ -45,7 +45,7 @@ func asPTH(t *testing.T, checkpoint, name string) string {
 	return path
 }
 
-// flat is a copy of a checkpoint with quantisation convolutions of zeros.
+// flat copies a checkpoint with zeros in its quantisation convolutions.
 func flat(t *testing.T, checkpoint string) string {
 	t.Helper()
 	f, err := safetensors.Open(checkpoint)
@@ -79,7 +79,7 @@ func (c straight) ReadFrame(t int, dst []float32) error {
 	return nil
 }
 
-// demoFrames are the original frames of what ?demo=2x6x6 shows.
+// demoFrames returns the original frames of ?demo=2x6x6.
 func demoFrames(t *testing.T) straight {
 	t.Helper()
 	c := straight{channels: 3}
@@ -111,7 +111,8 @@ func readPNG(t *testing.T, path string) *image.NRGBA {
 	return nil
 }
 
-// tripped are a clip's frames as this machine's engine encodes and decodes them.
+// tripped returns a clip's frames after this machine's engine has encoded and decoded
+// them.
 func tripped(t *testing.T, checkpoint string, c straight, o vae.Options) [][]byte {
 	t.Helper()
 	m, err := vae.Open(gputest.Open(t), checkpoint, vae.Settings{Precision: vae.F32})
@@ -127,8 +128,7 @@ func tripped(t *testing.T, checkpoint string, c straight, o vae.Options) [][]byt
 	return frames
 }
 
-// TestVisitorWan drops a .pth of Wan and runs the demo clip through it, in exact
-// tiles.
+// TestVisitorWan drops a .pth of Wan and runs the demo clip with it, in exact tiles.
 func TestVisitorWan(t *testing.T) {
 	testenv.Long(t)
 	t.Parallel()
@@ -166,7 +166,7 @@ func TestVisitorWan(t *testing.T) {
 	assert.Contains(t, hash, "tiling=feather")
 	assert.Contains(t, hash, "frames=pictures")
 
-	// A file that makes flat pictures is taken only where one insists.
+	// A file that makes flat pictures is used only if the user insists.
 	v.pick("model-file", flat(t, checkpoint))
 	assert.Equal(t, "Every picture of brown.safetensors would be flat", v.problem())
 	assert.Equal(t, "Use it anyway", v.text("notice-action"))
@@ -177,7 +177,7 @@ func TestVisitorWan(t *testing.T) {
 	v.ready()
 }
 
-// glass is a picture of every alpha, coloured where it is clear too.
+// glass returns a picture with every alpha; transparent pixels have colours, too.
 func glass() *image.NRGBA {
 	picture := image.NewNRGBA(image.Rect(0, 0, 40, 24))
 	for y := range 24 {
@@ -195,7 +195,7 @@ func glassFile(t *testing.T) string {
 	return path
 }
 
-// TestVisitorAlpha takes one picture with alpha through a model of 4 channels,
+// TestVisitorAlpha runs one picture with alpha through a model of 4 channels,
 // Qwen-Image 2.1: in and out without loss, shown as a picture.
 func TestVisitorAlpha(t *testing.T) {
 	testenv.Long(t)

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// recordedSite is a visit that has got as far as the recording, in a window of a size.
+// recordedSite is a visit up to the recording, in a window of a size.
 func recordedSite(t *testing.T, width, height int64, scale float64, phone bool) *visit {
 	t.Helper()
 	url, _ := hosted(t, built(t), "")
@@ -35,8 +35,8 @@ func (v *visit) key(key string, shift bool) {
 	})()`, key, shift)
 }
 
-// picture is where the picture is in the window, in pixels of the screen, and
-// its share of its own pixels.
+// picture returns the picture's position in the window, in screen pixels, and its
+// scale.
 func (v *visit) picture() (r struct{ X, Y, Width, Height, Scale float64 }) {
 	v.t.Helper()
 	return eval[struct{ X, Y, Width, Height, Scale float64 }](v.t, v.tab, `(() => {
@@ -45,7 +45,7 @@ func (v *visit) picture() (r struct{ X, Y, Width, Height, Scale float64 }) {
 	})()`)
 }
 
-// mouse does something with the mouse at a point of the window.
+// mouse sends a mouse event at a point of the window.
 func (v *visit) mouse(p input.DispatchMouseEventParams) {
 	v.t.Helper()
 	_, err := chromedp.Run(v.tab, func(ctx context.Context, _ *chromedp.Target) (chromedp.Void, error) {
@@ -68,8 +68,8 @@ func (v *visit) drag(x, y, toX, toY float64) {
 	}
 }
 
-// TestOneToOne: at 1:1 a pixel of the picture is one of the screen, on its raster,
-// whatever the screen's density; keys, buttons and double clicks go there and back.
+// TestOneToOne: at 1:1 a picture pixel is one screen pixel, aligned to the raster, at
+// any screen density; keys, buttons and double clicks switch to it and back.
 func TestOneToOne(t *testing.T) {
 	t.Parallel()
 	v := recordedSite(t, 1280, 900, 1.5, false)
@@ -103,8 +103,8 @@ func TestOneToOne(t *testing.T) {
 	assert.Equal(t, fit, v.picture())
 }
 
-// TestZoomAndPan: the wheel zooms at its point, keys and drags move the picture
-// no further than its edges, and the arrows alone still step.
+// TestZoomAndPan: the wheel zooms at its point, keys and drags move the picture no
+// further than its edges, and plain arrows still step frames.
 func TestZoomAndPan(t *testing.T) {
 	t.Parallel()
 	v := recordedSite(t, 1280, 900, 1, false)
@@ -122,7 +122,7 @@ func TestZoomAndPan(t *testing.T) {
 	v.drag(500, 400, 440, 370)
 	assert.InDelta(t, near.X-60, v.picture().X, 1)
 	assert.InDelta(t, near.Y-30, v.picture().Y, 1)
-	v.click("#play") // which would go on to another frame
+	v.click("#play") // playing would show another frame
 	v.wait("a pause", 5*time.Second, `document.getElementById('play').dataset.playing === 'false'`)
 	frame := v.text("at")
 	v.key("ArrowRight", true)
@@ -141,13 +141,13 @@ func TestZoomAndPan(t *testing.T) {
 	assert.True(t, inside, "the picture's corner is in the stage's")
 }
 
-// TestSliderWhenZoomed: the boundary of original and result is dragged where it is
-// seen, the picture elsewhere, and the slider's keys go on working.
+// TestSliderWhenZoomed: dragging near the boundary between original and result moves
+// it, dragging elsewhere moves the picture, and the slider's keys still work.
 func TestSliderWhenZoomed(t *testing.T) {
 	t.Parallel()
 	v := recordedSite(t, 1280, 900, 1, false)
 	v.click("input[name=view][value=compare]")
-	for range 3 { // past the stage's sides
+	for range 3 { // beyond the stage's sides
 		v.key("+", false)
 	}
 	before := v.picture()
@@ -204,7 +204,7 @@ func TestPinch(t *testing.T) {
 	assert.InDelta(t, 390, p.X+p.Width/2, 20, "about the middle of the fingers")
 }
 
-// TestFullScreen fills the screen with the picture and what plays it, and returns.
+// TestFullScreen fills the screen with the picture and its player, and returns.
 func TestFullScreen(t *testing.T) {
 	t.Parallel()
 	v := recordedSite(t, 1280, 900, 1, false)
@@ -227,7 +227,7 @@ func TestFullScreen(t *testing.T) {
 	v.wait("the page", 10*time.Second, `!document.fullscreenElement`)
 }
 
-// TestShotsZoom takes pictures of the picture looked at closely.
+// TestShotsZoom takes pictures of the zoomed picture.
 func TestShotsZoom(t *testing.T) {
 	if *shots == "" {
 		t.Skip("no -shots")

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// devices is what `tessera devices --json` prints, as far as it is looked at.
+// devices is the output of `tessera devices --json`, as far as it is used.
 type devices struct {
 	Version, System, Library string
 	Passed                   []string `json:"not_used"`
@@ -38,7 +38,7 @@ func (d devices) taken() string {
 	return "none"
 }
 
-// unpacked is the folder that the program unpacks its libraries into.
+// unpacked returns the folder into which the program unpacks its libraries.
 func (w wine) unpacked(t *testing.T) string {
 	t.Helper()
 	found, _ := filepath.Glob(filepath.Join(w.drive, "users/*/AppData/Local/tessera/dawn/dawn-*"))
@@ -46,7 +46,7 @@ func (w wine) unpacked(t *testing.T) string {
 	return found[0]
 }
 
-// apart copies those libraries into a folder by themselves.
+// apart copies those libraries into a separate folder.
 func (p program) apart(t *testing.T) string {
 	t.Helper()
 	p.devices(t)
@@ -57,7 +57,7 @@ func (p program) apart(t *testing.T) string {
 	return dir
 }
 
-// Direct3D 12 comes first; without it Vulkan is taken, and the reason is told.
+// Direct3D 12 comes first; without it the program uses Vulkan and says why.
 func TestBackends(t *testing.T) {
 	w := setUp(t)
 	p := w.unpack(t, "windows-amd64", w.drive)
@@ -104,8 +104,7 @@ func TestBackends(t *testing.T) {
 	})
 }
 
-// Libraries come from inside the program, or from where the user says, and from nowhere
-// else.
+// Libraries come only from inside the program, or from where the user says.
 func TestLibraries(t *testing.T) {
 	w := setUp(t)
 	p := w.unpack(t, "windows-amd64", w.drive)

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// result is what commands print with --json, as far as it is looked at.
+// result is the output of commands with --json, as far as it is used.
 type result struct {
 	Outputs []string
 	Adapter struct{ Backend string }
@@ -29,8 +29,8 @@ type result struct {
 
 const model = "demo/tiny-seedvr2.safetensors"
 
-// Both backends give what the Linux build gives on the same adapter: Vulkan to
-// 1e-12; Direct3D, whose compiler orders sums differently, to the goldens' 1e-9.
+// Both backends' results equal the Linux build's on the same adapter: Vulkan to 1e-12;
+// Direct3D, whose compiler orders sums differently, to the goldens' 1e-9.
 func TestSameAsLinux(t *testing.T) {
 	w := setUp(t)
 	p, linux := w.unpack(t, "windows-amd64", w.drive), w.unpack(t, "linux-amd64", filepath.Join(w.root, "tmp"))
@@ -69,7 +69,7 @@ func TestSameAsLinux(t *testing.T) {
 	}
 }
 
-// The demo is the first thing that people run.
+// The demo, which users run first.
 func TestDemo(t *testing.T) {
 	w := setUp(t)
 	p := w.unpack(t, "windows-amd64", w.drive)
@@ -93,7 +93,7 @@ func TestDemo(t *testing.T) {
 	}
 }
 
-// A path longer than the 260 characters of old.
+// A path longer than the old limit of 260 characters.
 func TestLongPath(t *testing.T) {
 	w := setUp(t)
 	p := w.unpack(t, "windows-amd64", w.drive)
@@ -106,7 +106,7 @@ func TestLongPath(t *testing.T) {
 	p.run(t, nil, "decode", "-m", model, p.windows(strings.ReplaceAll(out, `\`, "/")), "-o", long+"frames", "--backend", "vulkan").want(t, 0)
 }
 
-// Files alone are ones that were dragged onto the program.
+// Arguments that are only files come from dragging files onto the program.
 func TestDropped(t *testing.T) {
 	w := setUp(t)
 	p := w.unpack(t, "windows-amd64", w.drive)
@@ -149,7 +149,7 @@ func TestBadInput(t *testing.T) {
 	nothingTemporary(t, p.dir)
 }
 
-// nothingTemporary: no half-written file is left below dir.
+// nothingTemporary checks that no half-written file is left below dir.
 func nothingTemporary(t *testing.T, dir string) {
 	t.Helper()
 	filepath.Walk(dir, func(path string, _ os.FileInfo, err error) error {
@@ -158,7 +158,7 @@ func nothingTemporary(t *testing.T, dir string) {
 	})
 }
 
-// shortClip puts the demo clip's first frames into dir/clip.
+// shortClip copies the demo clip's first frames to dir/clip.
 func shortClip(t *testing.T, dir string, frames int) string {
 	t.Helper()
 	all, _ := filepath.Glob(filepath.Join(dir, "demo/clip/*.png"))
@@ -170,8 +170,8 @@ func shortClip(t *testing.T, dir string, frames int) string {
 	return clip
 }
 
-// smallClip is the upper left of those frames: Direct3D's shaders run on a processor,
-// through two translations.
+// smallClip copies the upper left of those frames, because Direct3D's shaders run on a
+// processor through two translations.
 func smallClip(t *testing.T, dir string, frames int) string {
 	t.Helper()
 	clip := shortClip(t, dir, frames)

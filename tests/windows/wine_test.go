@@ -1,6 +1,6 @@
-// Package windows tests the archive for Windows under Wine, as a user would
-// have it: unpacked into a folder and run from there. tools/windows.sh sets
-// Wine up and says where it is; without that the tests are skipped.
+// Package windows tests the archive for Windows under Wine, like a user: unpacked into
+// a folder and run from there. tools/windows.sh sets Wine up and passes its location;
+// without that the tests skip.
 package windows
 
 import (
@@ -20,9 +20,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// wine is what tools/windows.sh says.
+// wine is the set-up from tools/windows.sh.
 type wine struct {
-	run   string // command that runs its arguments in the chroot, from a folder of it, which comes first
+	run   string // command that runs its arguments in the chroot, from the folder in the first one
 	root  string // of the chroot
 	drive string // C:, as a folder of this system
 	dist  string // folder with the archives
@@ -35,7 +35,7 @@ type program struct {
 	dir string // as a folder of this system
 }
 
-// folder has a space, letters beyond ASCII and of both cases.
+// folder has a space, and letters beyond ASCII in both cases.
 const folder = `Öğrenci Işıl\İndirilen 映像`
 
 func setUp(t *testing.T) wine {
@@ -48,8 +48,8 @@ func setUp(t *testing.T) wine {
 	return w
 }
 
-// unpack puts the archive for a system, such as windows-amd64, into a new
-// folder below parent.
+// unpack unpacks the archive for a system, such as windows-amd64, into a new folder
+// below parent.
 func (w wine) unpack(t *testing.T, system, parent string) program {
 	t.Helper()
 	archives, _ := filepath.Glob(filepath.Join(w.dist, "tessera-*-"+system+".zip"))
@@ -71,7 +71,7 @@ func (w wine) unpack(t *testing.T, system, parent string) program {
 	return program{w, filepath.Join(parent, strings.TrimSuffix(filepath.Base(archives[0]), ".zip"))}
 }
 
-// outcome is how a run ended.
+// outcome is the end of a run.
 type outcome struct {
 	code           int
 	stdout, stderr string
@@ -85,8 +85,8 @@ func (p program) run(t *testing.T, vars []string, args ...string) outcome {
 }
 
 // start runs a command line in the chroot, from dir. Wine's server kills a process that
-// is slow to end, as those of Direct3D 12 are where the machine is busy, and its exit
-// code is lost with it: such a line runs again, twice at most.
+// is slow to end, as those of Direct3D 12 are on a busy machine, and its exit code is
+// lost. start repeats such a line, twice at most.
 func (w wine) start(t *testing.T, dir string, line []string) (o outcome) {
 	t.Helper()
 	inside, err := filepath.Rel(w.root, dir)
@@ -95,7 +95,7 @@ func (w wine) start(t *testing.T, dir string, line []string) (o outcome) {
 		cmd := exec.Command(w.run, append([]string{"/" + inside}, line...)...)
 		var stdout, stderr bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &stdout, &stderr
-		cmd.WaitDelay = 2 * time.Second // Wine's explorer lives on beside other programs, with the output of the first one
+		cmd.WaitDelay = 2 * time.Second // Wine's explorer outlives other programs, and keeps the output of the first one
 		err = cmd.Run()
 		require.NotNil(t, cmd.ProcessState, "%v", err)
 		o = outcome{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}
@@ -107,8 +107,8 @@ func (w wine) start(t *testing.T, dir string, line []string) (o outcome) {
 	return o
 }
 
-// windows is the path that Windows has for a file below the program's folder,
-// or elsewhere on drive C.
+// windows returns the Windows path of a file below the program's folder, or elsewhere
+// on drive C.
 func (p program) windows(name string) string {
 	if !filepath.IsAbs(name) {
 		name = filepath.Join(p.dir, name)
@@ -120,7 +120,7 @@ func (p program) windows(name string) string {
 	return `C:\` + strings.ReplaceAll(rel, "/", `\`)
 }
 
-// want fails unless the run ended with code and said all words.
+// want fails unless the run ended with code and printed all words.
 func (o outcome) want(t *testing.T, code int, words ...string) {
 	t.Helper()
 	assert.Equal(t, code, o.code, "exit code")
@@ -132,7 +132,7 @@ func (o outcome) want(t *testing.T, code int, words ...string) {
 	}
 }
 
-// decode reads the JSON of a run.
+// decode decodes the JSON output of a run.
 func (o outcome) decode(t *testing.T, into any) {
 	t.Helper()
 	require.NoError(t, json.Unmarshal([]byte(o.stdout), into), "in\n%s\n%s", o.stdout, o.stderr)

@@ -1,10 +1,12 @@
-// Command checkpoints writes checkpoints of made-up weights into a folder, for
-// tests of other languages' clients: wan.safetensors and wan22.safetensors, and
-// qwen_image_vae.safetensors and layered.safetensors, which are read as Qwen-Image's;
-// published.safetensors, of the published Wan 2.1's size, 254 MB; taew2_1.safetensors, a
-// tiny autoencoder for previews of Wan 2.1; and of pictures alone sdxl.safetensors and
-// flux2_vae.safetensors, sd.safetensors of Stable Diffusion's size, 167 MB, and
-// taesd.safetensors as ComfyUI has it.
+// Command checkpoints writes checkpoints with random weights into a folder, for tests
+// of clients in other languages:
+//
+// wan.safetensors and wan22.safetensors; qwen_image_vae.safetensors and
+// layered.safetensors, which Tessera reads as Qwen-Image's; published.safetensors, of
+// the published Wan 2.1's size, 254 MB; taew2_1.safetensors, a tiny autoencoder for
+// previews of Wan 2.1; and for pictures sdxl.safetensors, flux2_vae.safetensors,
+// sd.safetensors of Stable Diffusion's size, 167 MB, and taesd.safetensors in ComfyUI's
+// form.
 //
 //	go run ./tools/checkpoints DIR
 package main
@@ -47,7 +49,7 @@ func main() {
 	}
 }
 
-// create writes checkpoints into a folder, which it makes where there is none.
+// create writes checkpoints into a folder, which it creates if necessary.
 func create(folder string, all map[string]synthetic.WanConfig) error {
 	if err := os.MkdirAll(folder, 0o777); err != nil {
 		return err

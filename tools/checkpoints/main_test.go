@@ -9,7 +9,7 @@ import (
 	"tessera/tests/synthetic"
 )
 
-// The folder need not be there.
+// The folder need not exist.
 func TestFolderIsMade(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "new", "models")
 	for range 2 {

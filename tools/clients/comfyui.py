@@ -1,7 +1,7 @@
-"""Tries integrations/comfyui in a real ComfyUI without a window, against a real
-tessera serve: every result is the command line's, to the bit.
+"""Tests integrations/comfyui in a real ComfyUI without a window, against a real
+tessera serve: every result must equal the command line's, bit for bit.
 
-tools/clients.sh comfyui runs it with what it needs:
+tools/clients.sh comfyui installs its requirements and runs it:
 
     python tools/clients/comfyui.py --comfyui DIR --tessera FILE --models DIR --folder DIR
 """
@@ -36,7 +36,7 @@ TOKEN = "a-token-of-clients-0123"
 SMALL = ["seedvr2", "wan", "wan22", "qwen", "layered"]
 FLAT = {"sdxl": 4, "flux2_vae": 128}  # models of pictures alone, and the channels of their latents
 NAMES = [*SMALL, "published", *FLAT]
-OWN = ["sd", "taesd"]  # of sizes that ComfyUI's own VAEs have, as "published"
+OWN = ["sd", "taesd"]  # with the sizes of ComfyUI's own VAEs, like "published"
 ALL = "addresses tokens schemas decodes previews batches encodes own pictures flat sizes workflows wrong cancel busy vaes core saved freed killed".split()
 random = numpy.random.default_rng(7)
 
@@ -61,7 +61,7 @@ def main():
 
 
 def client():
-    """The pack's client by itself, which needs no ComfyUI."""
+    """Load the pack's client, which does not need ComfyUI."""
     spec = importlib.util.spec_from_file_location("client", os.path.join(PACK, "client.py"))
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -79,7 +79,7 @@ def filename(name):
 
 
 class Process:
-    """A program with its output in a file, ended with the block."""
+    """A program with its output in a file. It ends with the block."""
 
     def begin(self, o, name, command, **env):
         self.log = os.path.join(o.folder, name + ".log")
@@ -91,7 +91,7 @@ class Process:
             return f.read()
 
     def wait(self, there):
-        """What there() makes of the output, once that is something."""
+        """Wait until there() finds something in the output, and return it."""
         until = time.monotonic() + 300
         while not (found := there()):
             if self.process.poll() is not None or time.monotonic() > until:
@@ -111,7 +111,7 @@ class Process:
 
 
 class Tessera(Process):
-    """A server of all models that asks for a token, and the command line beside it."""
+    """A server with all models that requires a token, and the command line beside it."""
 
     def __init__(self, o, name="serve", *more):
         self.o = o
@@ -128,13 +128,13 @@ class Tessera(Process):
         return os.path.join(self.o.models, filename(name))
 
     def run(self, command, name, *arguments):
-        """The command line's result for a model."""
+        """Run the command line with a model."""
         command = [self.o.tessera, command, "-m", self.model(name), "--precision", "f32", "--no-tune", "-q", *arguments]
         done = subprocess.run(command, capture_output=True, text=True, cwd=self.o.folder)
         assert done.returncode == 0, f"{command}: {done.stderr}"
 
     def states(self):
-        """The jobs that are kept, as they are."""
+        """The states of the stored jobs."""
         found = []
         for path in glob.glob(os.path.join(self.jobs, "**", "job.json"), recursive=True):
             with open(path) as f:
@@ -157,7 +157,7 @@ class Comfy(Process):
         for name in (*NAMES, *OWN):
             os.symlink(os.path.join(o.models, filename(name)), self.path("models", "vae", filename(name)))
         tiny = load_file(os.path.join(o.models, "taesd.safetensors"))
-        for half in ("taesd_encoder", "taesd_decoder"):  # which ComfyUI calls "taesd" together
+        for half in ("taesd_encoder", "taesd_decoder"):  # ComfyUI calls the pair "taesd"
             save_file({name.removeprefix(half + "."): t for name, t in tiny.items() if name.startswith(half)}, self.path("models", "vae_approx", half + ".safetensors"))
         whole = {"first_stage_model." + name: t for name, t in load_file(os.path.join(o.models, "sdxl.safetensors")).items()}
         whole["model.diffusion_model.out.2.bias"] = numpy.zeros(4, numpy.float32)
@@ -194,7 +194,7 @@ class Comfy(Process):
         return json.loads(text) if text else {}
 
     def run(self, prompt, during=None):
-        """Runs a workflow as ComfyUI's page does: its events, up to the last. during is called with each."""
+        """Run a workflow like ComfyUI's page, and return all its events. during is called with each."""
         me = uuid.uuid4().hex
         with connect(f"ws://127.0.0.1:{self.port}/ws?clientId={me}", max_size=None) as events:
             events.send(json.dumps({"type": "feature_flags", "data": {"supports_preview_metadata": True}}))
@@ -215,43 +215,43 @@ class Comfy(Process):
                     return seen
 
     def done(self, prompt):
-        """Runs a workflow that is to succeed."""
+        """Run a workflow that must succeed."""
         seen = self.run(prompt)
         assert seen[-1]["type"] == "execution_success", seen[-1]["data"].get("exception_message", seen[-1])
         return seen
 
     def fails(self, prompt):
-        """What the failure of a workflow says."""
+        """The error message of a failed workflow."""
         last = self.run(prompt)[-1]
         assert last["type"] == "execution_error", last
         return last["data"]["exception_message"]
 
     def kept(self, prompt):
-        """The numbers that a workflow makes in its node "keep"."""
+        """Run a workflow and return the numbers of its node "keep"."""
         return self.kept_and_seen(prompt)[0]
 
     def kept_and_seen(self, prompt):
-        """These numbers, and the workflow's events."""
+        """Run a workflow and return these numbers, and its events."""
         name = prompt["keep"]["inputs"]["name"] = uuid.uuid4().hex + ".npy"
         seen = self.done(prompt)
         return numpy.load(self.path("output", name)), seen
 
     def kept_all(self, prompt):
-        """Every tensor that a workflow's node "keep" is given."""
+        """Run a workflow and return every tensor that its node "keep" received."""
         name = prompt["keep"]["inputs"]["name"] = uuid.uuid4().hex + ".npz"
         self.done(prompt)
         with numpy.load(self.path("output", name)) as kept:
             return dict(kept)
 
     def put(self, numbers):
-        """Numbers as an input of the workflow's node that loads them."""
+        """Store numbers, and return the node that loads them."""
         name = uuid.uuid4().hex + ".npy"
         numpy.save(self.path("input", name), numbers)
         return node("LoadNumbers", name=name)
 
 
 def preview(message):
-    """The event of a picture that a node shows, which is no JSON: a kind, what it is of, and a JPEG."""
+    """The event of a node's picture, which is not JSON: a kind, metadata and a JPEG."""
     kind, size = struct.unpack(">II", message[:8])
     assert kind == 4, f"a message of kind {kind}, expected a preview with metadata"
     return {"type": "preview", "data": {**json.loads(message[8 : 8 + size]), "jpeg": message[8 + size :]}}
@@ -290,20 +290,20 @@ def clip(model, frames=5, height=32, width=48):
 
 
 def image(path):
-    """The command line's frames [C,T,H,W] in [-1,1] as ComfyUI has them."""
+    """Convert the command line's frames [C,T,H,W] in [-1,1] to ComfyUI's."""
     frames = numpy.load(path).transpose(1, 2, 3, 0)
     return numpy.clip((frames + numpy.float32(1)) / numpy.float32(2), 0, 1)
 
 
 def decoded(server, model, z, *more):
-    """The command line's frames of a latent as ComfyUI's SaveLatent writes it."""
+    """Decode a latent with the command line, from a file like ComfyUI's SaveLatent's."""
     save_file({"latent_tensor": z, "latent_format_version_0": numpy.zeros(0, numpy.float32)}, os.path.join(server.o.folder, "in.latent"))
     server.run("decode", model, "in.latent", "-o", "out.npy", *more)
     return image(os.path.join(server.o.folder, "out.npy"))
 
 
 def encoded(server, model, pixels, *more):
-    """The command line's latent of frames, as it writes it for ComfyUI's LoadLatent."""
+    """Encode frames with the command line, to a file for ComfyUI's LoadLatent."""
     x = (pixels * numpy.float32(2) - numpy.float32(1)).transpose(3, 0, 1, 2)
     numpy.save(os.path.join(server.o.folder, "in.npy"), numpy.ascontiguousarray(x))
     server.run("encode", model, "in.npy", "-o", "out.latent", *more)
@@ -316,7 +316,7 @@ def same(got, want, what):
 
 
 def addresses(*_):
-    """Addresses are read as they are meant, and refused with the reason."""
+    """Valid addresses are accepted, and others refused with the reason."""
     c = client()
     for text, want in {
         "": "http://127.0.0.1:7878", "box:7878": "http://box:7878", "https://box": "https://box:443",
@@ -336,7 +336,7 @@ def failure(c, ask):
 
 
 def tokens(_, server):
-    """A token goes to the server that TESSERA_SERVER names alone; a wrong one and none are told apart."""
+    """A token goes only to the server in TESSERA_SERVER; errors distinguish a wrong token from a missing one."""
     c = client()
     os.environ.update(TESSERA_SERVER=server.address, TESSERA_TOKEN=TOKEN)
     assert [c.Server("", m).config()["name"] for m in NAMES] == NAMES
@@ -348,7 +348,7 @@ def tokens(_, server):
 
 
 def schemas(comfy, _):
-    """The nodes are there, by the names that workflows have."""
+    """The nodes exist, with the names in workflows."""
     for name in ("TesseraServer", "TesseraVAEDecode", "TesseraVAEEncode"):
         assert comfy.nodes[name]["category"] == "Tessera", name
     assert comfy.nodes["TesseraVAEDecode"]["output"] == ["IMAGE"]
@@ -356,7 +356,7 @@ def schemas(comfy, _):
 
 
 def decodes(comfy, server):
-    """A LATENT of every model becomes the command line's frames, and the progress bar goes to its end."""
+    """A LATENT of every model decodes to the command line's frames, and the progress bar reaches its end."""
     for model in SMALL:
         z = latent(model)
         save_file({"latent_tensor": z, "latent_format_version_0": numpy.zeros(0, numpy.float32)}, comfy.path("input", model + ".latent"))
@@ -369,8 +369,8 @@ def decodes(comfy, server):
 
 
 def previews(comfy, server):
-    """Before the first tile is decoded the node shows what a tiny model makes of the latent, frame after frame,
-    and gives the same IMAGE. The model is of the published size, whose tiles take much longer than the preview."""
+    """Before the first tile is decoded, the node previews the latent with a tiny model, frame by frame; the IMAGE
+    is unchanged. The model has the published size, so its tiles take much longer than the preview."""
     z = latent("published", frames=2, height=8, width=14)
     prompt = decoding(comfy.put(z), 1, "published")
     prompt["server"] = settings("published", tile="64", overlap="16", tiling="feather")  # two tiles
@@ -395,7 +395,7 @@ def previews(comfy, server):
 
 
 def jpeg(path):
-    """A picture as ComfyUI sends it."""
+    """A picture in the form that ComfyUI sends."""
     made = io.BytesIO()
     picture = ImageOps.contain(Image.open(path).convert("RGB"), (512, 512), Image.Resampling.BILINEAR)
     picture.save(made, format="JPEG", quality=95, compress_level=1)
@@ -403,7 +403,7 @@ def jpeg(path):
 
 
 def flat(comfy, server):
-    """Of models of pictures alone a LATENT has four dimensions, FLUX.2's with squares of cells as one; both ways."""
+    """With models for pictures only, a LATENT has four dimensions, FLUX.2's with 2x2 cells packed into one; decode and encode."""
     for model, channels in FLAT.items():
         z = random.standard_normal((2, channels, 4, 6), dtype=numpy.float32)
         want = decoded(server, model, z)
@@ -417,8 +417,8 @@ def flat(comfy, server):
 
 
 def batches(comfy, server):
-    """Of a batch of clips each is decoded by itself; normalized latents are what a pipeline has;
-    without a node that says so it is the first model of the environment's server."""
+    """Each clip of a batch is decoded separately; normalized latents are those of a pipeline;
+    without a server node, the model is the first one of the environment's server."""
     z = latent("wan", batch=2)
     got = comfy.kept(decoding(comfy.put(z), 1, "wan"))
     same(got, numpy.concatenate([decoded(server, "wan", z[:1]), decoded(server, "wan", z[1:])]), "a batch")
@@ -431,7 +431,7 @@ def batches(comfy, server):
 
 
 def encodes(comfy, server):
-    """Frames of every model become the command line's latent; pictures are a batch, and opaque without alpha."""
+    """Frames of every model encode to the command line's latent; pictures are a batch, and opaque without alpha."""
     for model in SMALL:
         pixels = clip(model)
         want = encoded(server, model, pixels)
@@ -445,7 +445,7 @@ def encodes(comfy, server):
 
 
 def own(comfy, _):
-    """ComfyUI's own nodes, of the same checkpoint, take and make the same IMAGE and LATENT."""
+    """ComfyUI's own nodes, with the same checkpoint, accept and produce the same IMAGE and LATENT."""
     for prompt, change in (
         (decoding(comfy.put(latent("published", height=2, width=3)), 1, "published"), node("VAEDecode", samples=["load", 1], vae=["vae", 0])),
         (encoding(comfy.put(clip("published", height=16, width=24)), "published"), node("VAEEncode", pixels=["load", 0], vae=["vae", 0])),
@@ -462,7 +462,7 @@ def load(name):
 
 
 def vaes(comfy, server):
-    """ComfyUI's own VAE Decode and VAE Encode, with a VAE of the engine that starts by itself, make the command
+    """ComfyUI's own VAE Decode and VAE Encode, with a VAE whose engine starts automatically, produce the command
     line's numbers for every model; so does the VAE in a checkpoint of a whole model."""
     shown = comfy.nodes["TesseraLoadVAE"]["input"]["required"]["vae_name"][1]["options"]
     assert "published.safetensors" in shown and "checkpoints/whole.safetensors" in shown, shown
@@ -471,11 +471,11 @@ def vaes(comfy, server):
         name = "sdxl" if "/" in model else model
         shape = (2, FLAT[name], 4, 6) if name in FLAT else latent(name).shape
         z, pixels = random.standard_normal(shape, dtype=numpy.float32), clip(name, frames=2 if name in FLAT else 5)
-        pixels[..., 3:] = 1  # this node leaves alpha out
+        pixels[..., 3:] = 1  # this node drops alpha
         vae = load(model)
         got = comfy.kept({"load": comfy.put(z), "vae": vae, "decode": node("VAEDecode", samples=["load", 1], vae=["vae", 0]),
                           "keep": node("KeepNumbers", image=["decode", 0])})
-        more = ["--no-independent-frames"] if name in ("qwen", "layered") else []  # ComfyUI's are video
+        more = ["--no-independent-frames"] if name in ("qwen", "layered") else []  # ComfyUI treats these as video
         same(got, decoded(server, name, z, *more), model)
         got = comfy.kept({"load": comfy.put(pixels), "vae": vae, "encode": node("VAEEncode", pixels=["load", 0], vae=["vae", 0]),
                           "keep": node("KeepNumbers", latent=["encode", 0])})
@@ -483,12 +483,13 @@ def vaes(comfy, server):
         same(got, want.reshape(-1, *want.shape[-4:]).transpose(0, 2, 1, 3, 4).reshape(got.shape) if name in FLAT else want, model)
 
 
-# ComfyUI's own nodes that take a VAE are run with VAEs of the sizes that ComfyUI knows, which are large, and small
-# pictures. What isn't here has a widget's default, or comes from nodes of comfyui_keep.py.
+# ComfyUI's own nodes that take a VAE run with VAEs of the sizes that ComfyUI knows,
+# which are large, and small pictures. Other inputs have a widget's default, or come
+# from nodes of comfyui_keep.py.
 SIZES = {"width": 32, "height": 16, "length": 5, "video_frames": 2, "batch_size": 1, "frame_idx": 0, "filename_prefix": "own", "tracks": "[]"}
 MODELS = {"comfy_extras.nodes_wan": "published", "comfy_extras.nodes_cosmos": "published", "comfy_extras.nodes_hunyuan": "published",
-          "comfy_extras.nodes_qwen": "taesd"}  # by the module of nodes; else "sd"
-BOTH = ["VAEDecode", "VAEEncode", "VAEDecodeTiled", "VAEEncodeTiled"]  # with "published", too
+          "comfy_extras.nodes_qwen": "taesd"}  # by the nodes' module; else "sd"
+BOTH = ["VAEDecode", "VAEEncode", "VAEDecodeTiled", "VAEEncodeTiled"]  # also with "published"
 TILED = {"tile_size": 64, "overlap": 16, "temporal_size": 8, "temporal_overlap": 4}
 INPUTS = {
     ("VAEDecodeTiled", "sd"): {"samples": (1, 4, 9, 8), **TILED},
@@ -510,7 +511,7 @@ MADE = {"CONDITIONING": node("MakeWords", seed=1), "CONTROL_NET": node("MakeCont
 
 
 def core(comfy, _):
-    """Each of ComfyUI's own nodes that takes a VAE makes of ours what it makes of ComfyUI's own VAE of the same file."""
+    """Each of ComfyUI's nodes that takes a VAE has the same result with ours as with ComfyUI's VAE from the same file."""
     failed = []
     for name, kind in sorted(comfy.nodes.items()):
         inputs = {**kind["input"].get("required", {}), **kind["input"].get("optional", {})}
@@ -543,7 +544,7 @@ def nmse(got, want, what):
 
 
 def one(comfy, name, inputs, model, outputs):
-    """A workflow of one node of ComfyUI's own."""
+    """A workflow of one of ComfyUI's own nodes."""
     given, prompt = INPUTS.get((name, model), {}), {"picture": picture(comfy, (1, 16, 32, 3))}
     channels = 16 if model == "published" else 4
     run = prompt["node"] = node(name, vae=["vae", 0])
@@ -574,7 +575,7 @@ def picture(comfy, shape):
 
 
 def saved(comfy, _):
-    """VAESave writes the tensors of the file, of a checkpoint its VAE's."""
+    """VAESave writes the tensors of the file; for a checkpoint, those of its VAE."""
     for name in ("sdxl", "checkpoints/whole.safetensors"):
         comfy.done({"vae": load(name), "save": node("VAESave", vae=["vae", 0], filename_prefix="vae/saved")})
         path = max(glob.glob(comfy.path("output", "vae", "saved*")), key=os.path.getmtime)
@@ -583,7 +584,7 @@ def saved(comfy, _):
 
 
 def engines(comfy):
-    """The process ids of engines that this ComfyUI has started."""
+    """The process ids of engines started by this ComfyUI."""
     found = []
     for path in glob.glob("/proc/[0-9]*/cmdline"):
         with contextlib.suppress(OSError), open(path, "rb") as f:
@@ -601,7 +602,7 @@ def until(done, what):
 
 
 def freed(comfy, server):
-    """One engine serves all; it ends when ComfyUI frees its memory, and the next use starts it again, also where it was killed."""
+    """All nodes share one engine. It ends when ComfyUI frees its memory; the next use starts it again, also after a kill."""
     z = latent("wan")
     prompt = {"load": comfy.put(z), "vae": load("wan"), "other": load("seedvr2"),
               "decode": node("VAEDecode", samples=["load", 1], vae=["vae", 0]), "keep": node("KeepNumbers", image=["decode", 0]),
@@ -628,7 +629,7 @@ def freed(comfy, server):
 
 
 def killed(comfy, _):
-    """The engine ends with ComfyUI, also where that is killed. The last test."""
+    """The engine ends with ComfyUI, even if ComfyUI is killed. This is the last test."""
     comfy.done({"load": comfy.put(latent("wan")), "vae": load("wan"), "decode": node("VAEDecode", samples=["load", 1], vae=["vae", 0]),
                 "show": node("PreviewImage", images=["decode", 0])})
     assert engines(comfy)
@@ -741,10 +742,10 @@ def asked(comfy, workflow):
             spec = spec if isinstance(spec[-1], dict) else [*spec, {}]
             if isinstance(spec[0], list) or spec[0] in ("STRING", "INT", "FLOAT", "BOOLEAN", "COMBO", "COMFY_DYNAMICCOMBO_V3"):
                 if not values and name in optional:
-                    continue  # of a later ComfyUI than the workflow
+                    continue  # from a later ComfyUI than the workflow
                 given[name] = values.pop(0)
                 if any(on and (key.endswith("_upload") or key == "control_after_generate") for key, on in spec[-1].items()):
-                    values.pop(0)  # what stands below it
+                    values.pop(0)  # the widget below it
         assert not values, f"{n['type']}: {values} are no widget's"
         for i in n.get("inputs", []):
             if i.get("link") is not None:

@@ -1,4 +1,4 @@
-"""Nodes for tools/clients/comfyui.py alone: exact numbers into ComfyUI and out of it."""
+"""Nodes for tools/clients/comfyui.py: exact numbers into ComfyUI and out of it."""
 
 import os
 from types import SimpleNamespace
@@ -58,11 +58,11 @@ def tensors(at, value):
         for i, inner in enumerate(value):
             yield from tensors(f"{at}[{i}]", inner)
     elif isinstance(value, Control):
-        yield at + ".hint", value.vae.encode(value.hint.movedim(1, -1)).numpy()  # as a control net does when it samples
+        yield at + ".hint", value.vae.encode(value.hint.movedim(1, -1)).numpy()  # like a control net when it samples
 
 
 class Control:
-    """A control net as far as nodes see it that give it a picture."""
+    """The part of a control net that nodes use to give it a picture."""
 
     concat_mask = True
 
@@ -78,7 +78,7 @@ class Control:
 
 
 class Clip:
-    """A text encoder as far as nodes see it that show it pictures."""
+    """The part of a text encoder that nodes use to show it pictures."""
 
     def tokenize(self, text, **_):
         return text
@@ -108,7 +108,7 @@ class MakeClip(io.ComfyNode):
 
 
 class Vision:
-    """What sees a picture, as far as nodes ask."""
+    """The part of a vision model that nodes use."""
 
     def encode_image(self, _):
         return SimpleNamespace(image_embeds=torch.zeros(1, 768))
@@ -139,7 +139,7 @@ class MakeMask(io.ComfyNode):
 
 
 class Words(io.ComfyNode):
-    """What a text encoder of Wan's would make of a few words, in its size."""
+    """Numbers of the size of Wan's text encoding of a few words."""
 
     @classmethod
     def define_schema(cls):

@@ -1,8 +1,8 @@
 """Runs integrations/ray/clips.py on two real Ray nodes, one with Mesa's lavapipe and
-one with SwiftShader: 40 clips, a worker killed on the way and then a worker's program.
-Every output is there once and is that of `tessera decode` with the same driver.
+one with SwiftShader: 40 clips, while a worker and then a worker's program are killed.
+Every output must exist once and equal that of `tessera decode` with the same driver.
 
-tools/clients.sh ray runs it with what it needs:
+tools/clients.sh ray installs its requirements and runs it:
 
     python tools/clients/ray_clips.py --tessera FILE --model FILE --folder DIR DRIVER DRIVER
 """
@@ -79,11 +79,11 @@ def environment(driver):
 
 
 def nodes(o, ends):
-    """Begins two nodes, each with a driver and a card of its own."""
+    """Start two nodes, each with its own driver and card."""
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         address = "127.0.0.1:%d" % s.getsockname()[1]
-    short = ends.enter_context(tempfile.TemporaryDirectory(prefix="ray", ignore_cleanup_errors=True))  # sockets' names are
+    short = ends.enter_context(tempfile.TemporaryDirectory(prefix="ray", ignore_cleanup_errors=True))  # because sockets' names are short
     ray = os.path.join(os.path.dirname(sys.executable), "ray")
     for i, driver in enumerate(o.drivers):
         who = ["--address=" + address] if i else ["--head", "--port=" + address.split(":")[1], "--include-dashboard=false", "--temp-dir=" + short]
@@ -109,7 +109,7 @@ def end(node):
 
 
 def running(o):
-    """Processes of the program that run batches, and their parents, begun first in front."""
+    """Processes of the program that run batches, and their parents, oldest first."""
     found = []
     for folder in glob.glob("/proc/[0-9]*"):
         with contextlib.suppress(OSError):
@@ -124,8 +124,8 @@ def running(o):
 
 
 def run(o, address, manifest):
-    """The results of the clips; a worker is killed after a quarter of them, and after
-    a half a worker's program."""
+    """Run the clips and return their results. A worker is killed after a quarter of them,
+    and a worker's program after half."""
     killed = []
     command = [sys.executable, os.path.join(ROOT, "integrations", "ray", "clips.py"), manifest, "--workers=2", "--resource=card", "--program=" + o.tessera]
     out, log = os.path.join(o.folder, "results.jsonl"), os.path.join(o.folder, "clips.log")

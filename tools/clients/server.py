@@ -1,8 +1,8 @@
-"""Asks a real tessera serve by curl, by diffusers' own remote_decode and
-remote_encode, and by integrations/python: every result is the command line's, to the
-bit.
+"""Tests a real tessera serve with curl, with diffusers' own remote_decode and
+remote_encode, and with integrations/python: every result must equal the command
+line's, bit for bit.
 
-tools/clients.sh curl, diffusers and python run it with what it needs:
+tools/clients.sh curl, diffusers and python install its requirements and run it:
 
     python tools/clients/server.py --tessera FILE --models DIR --folder DIR PART
 """
@@ -25,15 +25,15 @@ from safetensors.numpy import load_file, save_file
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "integrations", "python", "src"))
 MODELS = {"seedvr2": "seedvr2", "wan": "wan", "wan22": "wan22", "qwen": "qwen_image_vae"}
-TINY = "taew2_1"  # of Wan's previews
-PICTURES = ["sdxl", "flux2_vae"]  # models of pictures alone
+TINY = "taew2_1"  # for Wan's previews
+PICTURES = ["sdxl", "flux2_vae"]  # models for pictures only
 CHANNELS = {"wan22": 48, "sdxl": 4, "flux2_vae": 128}
 COMMON = ["--precision", "f32", "--no-tune"]
 random = numpy.random.default_rng(7)
 
 
 class CommandLine:
-    """What the command line makes, in files of a folder."""
+    """The command line, with its files in a folder."""
 
     def __init__(self, o):
         self.o, self.count = o, 0
@@ -51,21 +51,21 @@ class CommandLine:
         return os.path.join(self.o.folder, f"{self.count:03}{ending}")
 
     def decode(self, name, z, scale="pipeline"):
-        """[T,H,W,C] floats of a latent [1,C,T,h,w]."""
+        """Decode a latent [1,C,T,h,w] to floats [T,H,W,C]."""
         source, out = self.path(".safetensors"), self.path(".npy")
         save_file({"latent": z[0]}, source)
         self.run("decode", name, "--scale", scale, source, "-o", out)
         return numpy.ascontiguousarray(numpy.load(out).transpose(1, 2, 3, 0))
 
     def pictures(self, name, z):
-        """[T,H,W,3] 8-bit pixels of a pipeline's latent."""
+        """Decode a pipeline's latent to 8-bit pixels [T,H,W,3]."""
         source, out = self.path(".safetensors"), self.path("")
         save_file({"latent": z[0]}, source)
         self.run("decode", name, "--scale", "pipeline", source, "-o", out)
         return numpy.stack([numpy.asarray(Image.open(os.path.join(out, f)).convert("RGB")) for f in sorted(os.listdir(out)) if f.endswith(".png")])
 
     def encode(self, name, frames, *more):
-        """A latent of 8-bit frames [T,H,W,3]."""
+        """Encode 8-bit frames [T,H,W,3]."""
         folder, out = self.path(""), self.path(".safetensors")
         os.makedirs(folder)
         for i, f in enumerate(frames):
@@ -90,12 +90,12 @@ def same(got, want, what):
 
 
 def video(frames):
-    """[1,C,T,H,W] of [T,H,W,C]."""
+    """Convert [T,H,W,C] to [1,C,T,H,W]."""
     return numpy.ascontiguousarray(frames.transpose(3, 0, 1, 2)[None])
 
 
 def served(o, line):
-    """A tessera serve of all models, and its address."""
+    """Run a tessera serve with all models, and yield its address."""
     models = [a for name in (*MODELS, TINY, *PICTURES) for a in ("-m", f"{name}={line.model(name)}")]
     log = open(os.path.join(o.folder, "serve.log"), "w")
     command = [o.tessera, "serve", "--json", "--listen", "127.0.0.1:0", *models, *COMMON, "--jobs", os.path.join(o.folder, "jobs")]
@@ -111,7 +111,7 @@ def served(o, line):
 
 
 def curl(line, address):
-    """Tensors and jobs by curl."""
+    """Tensors and jobs, with curl."""
 
     def ask(*arguments):
         done = subprocess.run(["curl", "-sS", "--fail-with-body", *arguments], capture_output=True)
@@ -138,7 +138,7 @@ def curl(line, address):
 
 
 def diffusers(line, address):
-    """diffusers' own functions, as they are."""
+    """diffusers' own functions, unchanged."""
     from diffusers.image_processor import VaeImageProcessor
     from diffusers.utils.remote_utils import remote_decode, remote_encode
     from diffusers.video_processor import VideoProcessor
@@ -172,7 +172,7 @@ def diffusers(line, address):
 
 
 def python(line, address):
-    """The package tessera-vae: by a server, by the program, and in a pipeline."""
+    """The package tessera-vae: with a server, with the program, and in a pipeline."""
     import tessera_vae
 
     for name in MODELS:
@@ -210,7 +210,7 @@ def client(line, name, vae):
 
 
 def batches(line, address):
-    """Batches, pictures and half the bits."""
+    """Batches, pictures and float16."""
     import tessera_vae
 
     vae = tessera_vae.Server(address, model="wan")
@@ -239,7 +239,7 @@ def batches(line, address):
 
 
 def previews(line, address):
-    """What a tiny model makes of a clip is shown before the clip's first frame."""
+    """A tiny model previews a clip before the clip's first frame."""
     import tessera_vae
 
     vae, z, seen = tessera_vae.Server(address, model="wan"), latent("wan"), []
@@ -250,7 +250,7 @@ def previews(line, address):
 
 
 def refused(address):
-    """Errors say what is wrong; who leaves early leaves no job."""
+    """Errors say what is wrong; leaving early leaves no job."""
     import tessera_vae
 
     def fails(what, *words, kind=tessera_vae.TesseraError):
@@ -263,7 +263,7 @@ def refused(address):
 
     vae = tessera_vae.Server(address, model="wan")
     fails(lambda: vae.decode(numpy.zeros((1, 3, 1, 2, 2), numpy.float32)), "shape")
-    fails(lambda: vae.decode(numpy.zeros((1, 3, 1, 2048, 2048), numpy.float32)), "shape")  # before all of it was sent
+    fails(lambda: vae.decode(numpy.zeros((1, 3, 1, 2048, 2048), numpy.float32)), "shape")  # before all of it is sent
     fails(lambda: vae.decode(numpy.zeros((1, 16, 1, 2, 2))), "float64", "float32", kind=TypeError)
     fails(lambda: vae.decode([1.0]), "list", kind=TypeError)
     fails(lambda: vae.decode(numpy.full((1, 16, 1, 2, 2), numpy.nan, numpy.float32)), "NaN")
@@ -293,7 +293,7 @@ def refused(address):
 
 
 def program(line):
-    """The program itself, which ends with who started it."""
+    """The program, which ends with the process that started it."""
     import tessera_vae
 
     global vae_program
@@ -331,7 +331,7 @@ def program(line):
 
 
 def killed(line, z):
-    """A program that ends on its own says why, whatever was asked of it."""
+    """If the program ends unexpectedly, every request says why."""
     import tessera_vae
 
     with tessera_vae.Program(line.model("wan"), program=line.o.tessera, arguments=COMMON) as vae:
@@ -357,7 +357,7 @@ def said_why(ask, *words):
 
 
 def pipeline(line, address):
-    """A whole diffusers pipeline with the stand-in as its VAE."""
+    """A whole diffusers pipeline with Tessera as its VAE."""
     import tessera_vae
     from diffusers import WanPipeline
     from tessera_vae.diffusers import AutoencoderKL
@@ -369,7 +369,7 @@ def pipeline(line, address):
 
 
 def clip_pipelines(line, address):
-    """Those that encode, too: a picture as the first frame, and a clip to begin with."""
+    """Pipelines that also encode: a picture as the first frame, and an initial clip."""
     import tessera_vae
     from diffusers import WanImageToVideoPipeline, WanVideoToVideoPipeline
     from tessera_vae.diffusers import AutoencoderKL
@@ -381,7 +381,7 @@ def clip_pipelines(line, address):
 
 
 def made(kind, vae, channels):
-    """A pipeline of Wan's with a small transformer that has learned nothing."""
+    """A pipeline of Wan's with a small, untrained transformer."""
     from diffusers import FlowMatchEulerDiscreteScheduler, WanTransformer3DModel
 
     torch.manual_seed(3)
@@ -395,7 +395,7 @@ def made(kind, vae, channels):
 
 
 def clips(line, pipe, **more):
-    """A pipeline's video is the command line's of its latents."""
+    """A pipeline's video equals the command line's from its latents."""
 
     def run(output):
         words = torch.ones(1, 4, 32)
@@ -412,14 +412,14 @@ def clips(line, pipe, **more):
 
 
 def near(pipe, got, want):
-    """Pipelines undo the scale in torch, so their last bits are others."""
+    """Pipelines undo the scale in torch, so their last bits differ."""
     apart = abs(got - want).max()
     print(f"python: {type(pipe).__name__} is {apart:.1e} from the command line")
     assert apart < 1e-5
 
 
 def picture_pipelines(line, address):
-    """Qwen-Image's, whose latents are packed; one begins with a picture."""
+    """Qwen-Image's pipelines, whose latents are packed; one starts with a picture."""
     import tessera_vae
     from diffusers import FlowMatchEulerDiscreteScheduler, QwenImageImg2ImgPipeline, QwenImagePipeline, QwenImageTransformer2DModel
     from tessera_vae.diffusers import AutoencoderKL
@@ -446,7 +446,7 @@ def picture_pipelines(line, address):
 
 
 def sdxl_pipeline(line, address):
-    """Stable Diffusion XL's, which applies latents_mean and latents_std, where it finds them, and scaling_factor."""
+    """Stable Diffusion XL's pipeline, which applies scaling_factor, and latents_mean and latents_std if it finds them."""
     import tessera_vae
     from diffusers import EulerDiscreteScheduler, StableDiffusionXLPipeline, UNet2DConditionModel
     from tessera_vae.diffusers import AutoencoderKL
@@ -474,7 +474,7 @@ def sdxl_pipeline(line, address):
 
 
 def flux2_latents(line, address):
-    """A packed latent, to the VAE's own numbers as FLUX.2's pipelines do it."""
+    """Convert a packed latent to the VAE's own numbers, like FLUX.2's pipelines."""
     import tessera_vae
     from diffusers import Flux2Pipeline
     from tessera_vae.diffusers import AutoencoderKL
@@ -488,7 +488,7 @@ def flux2_latents(line, address):
 
 
 def stand_in(vae, address):
-    """What pipelines ask of a VAE besides."""
+    """What else pipelines use of a VAE."""
     import tessera_vae
     from tessera_vae.diffusers import AutoencoderKL
 

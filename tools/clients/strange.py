@@ -1,6 +1,6 @@
-"""Asks a server that answers strangely, by integrations/python and by the client of
-integrations/comfyui: each call is to end with a TesseraError within seconds, whatever it
-answers.
+"""Tests integrations/python and the client of integrations/comfyui with a server that
+answers strangely: each call must end with a TesseraError within seconds, whatever the
+answer.
 
 tools/clients.sh python runs it; needs numpy.
 """
@@ -51,7 +51,7 @@ FORMS = [
 
 
 def answers():
-    """Whole answers, each to one request."""
+    """Complete answers, each to one request."""
     for status, text in itertools.product(["200 OK", "201 Created", "400 Bad", "500 Broken", "507 Full", "302 Found"], JSON):
         yield f"HTTP/1.1 {status}\r\nContent-Length: {len(text)}\r\n\r\n".encode() + text
     for after in WAIT:
@@ -88,13 +88,13 @@ def serve(listener, answer):
 
 
 def run(server, floats):
-    """What the nodes do with a job."""
+    """Use a job like the nodes do."""
     with server.job({"kind": "decode"}, bytes(64), lambda done: None) as (state, reply):
         if floats:
             server.floats(state)
         made = server.memory(state["bytes"])
         comfyui.fill(reply, made, lambda done: None)
-        raise comfyui.TesseraError("which made something")  # a node goes on with it
+        raise comfyui.TesseraError("which made something")  # a node continues after it
 
 
 def main():

@@ -1,4 +1,4 @@
-"""Decodes by the program in the installed package, as the command line does.
+"""Decodes with the program in the installed package; the result must equal the command line's.
 
     python tools/clients/wheel.py TESSERA CHECKPOINT
 """
@@ -27,7 +27,7 @@ files = distribution("tessera-vae").files
 assert all(f.locate().exists() for f in files) and any("licenses/dawn.txt" in str(f) for f in files)
 z = numpy.random.default_rng(7).standard_normal((1, 16, 2, 2, 3), numpy.float32)
 elsewhere = {name: os.environ.pop(name, None) for name in ("TESSERA_DAWN", "XDG_CACHE_HOME")}
-os.environ["XDG_CACHE_HOME"] = os.path.abspath("cache")  # where there is no Dawn
+os.environ["XDG_CACHE_HOME"] = os.path.abspath("cache")  # a cache without Dawn
 with tessera_vae.Program(checkpoint, arguments=common) as vae:
     pixels = vae.decode(z)
 del os.environ["XDG_CACHE_HOME"]

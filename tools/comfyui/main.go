@@ -1,6 +1,6 @@
 // Command comfyui writes ComfyUI's node pack from integrations/comfyui: the folder
-// tessera-comfyui, ready to be a git repository, and the same as a zip. tools/comfyui.sh
-// runs it.
+// tessera-comfyui, ready to be a git repository, and a zip of it. tools/comfyui.sh runs
+// it.
 package main
 
 import (
@@ -19,7 +19,7 @@ const name = "tessera-comfyui"
 
 // pack is one run.
 type pack struct {
-	version    string // what is released, such as v0.1.0
+	version    string // of the release, such as v0.1.0
 	date       time.Time
 	repository string // address of the pack's repository; "" if unknown
 }
@@ -39,7 +39,7 @@ func main() {
 	}
 }
 
-// write makes the folder and the zip of the pack in source.
+// write creates the folder and the zip of the pack in source.
 func (p *pack) write(source, out string) error {
 	folder := filepath.Join(out, name)
 	if err := os.RemoveAll(folder); err != nil {
@@ -88,11 +88,11 @@ func (p *pack) write(source, out string) error {
 	return f.Close()
 }
 
-// numbers of a version; ComfyUI's registry takes no others.
+// numbers matches a version's numbers; ComfyUI's registry accepts no others.
 var numbers = regexp.MustCompile(`^v?(\d+\.\d+\.\d+)`)
 
-// stamped is a file of the pack with the version and the repository. Without numbers in
-// the version the file's own stay.
+// stamped returns a file of the pack with the version and the repository. If the
+// version has no numbers, the file keeps its own.
 func (p *pack) stamped(file string, data []byte) []byte {
 	if file != "pyproject.toml" && file != "requirements.txt" {
 		return data

@@ -15,8 +15,8 @@ import (
 
 const source = "../../integrations/comfyui"
 
-// The folder has at its root what ComfyUI and its Manager look for, the zip the same
-// below one folder, and every run gives the same bytes.
+// ComfyUI and its Manager find their files at the root of the folder. The zip has them
+// below one folder. Every run gives equal bytes.
 func TestPack(t *testing.T) {
 	p := pack{version: "v1.2.3-4-gabc", date: time.Unix(1e9, 0).UTC(), repository: "https://example.org/o/tessera-comfyui"}
 	out, again := t.TempDir(), t.TempDir()
@@ -58,7 +58,7 @@ func TestPack(t *testing.T) {
 	assert.True(t, found["__init__.py"] && found["example_workflows/wan_text_to_video.json"], found)
 }
 
-// What the pack needs is said once for ComfyUI's Manager and once for its registry.
+// ComfyUI's Manager and its registry get the same requirements.
 func TestRequirements(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(source, "requirements.txt"))
 	require.NoError(t, err)

@@ -1,5 +1,5 @@
-// Command dawn lists the adapters that Dawn finds on this machine, or says why
-// there are none. tools/deps.sh asks it whether a driver has to be installed.
+// Command dawn lists the adapters that Dawn finds on this machine, or says why there
+// are none. tools/deps.sh runs it to decide whether to install a driver.
 package main
 
 import (

@@ -18,11 +18,11 @@ import (
 // entry is a file of an archive.
 type entry struct {
 	data    []byte
-	program bool // may be run
+	program bool // executable
 }
 
-// archive builds the program for p and returns the zip of all that belongs to
-// it, in a folder called name.
+// archive builds the program for p and returns the zip of all that belongs to it, in a
+// folder called name.
 func (j *job) archive(p platform, name string) ([]byte, error) {
 	program, err := j.build(p)
 	if err != nil {
@@ -60,8 +60,8 @@ func (j *job) archive(p platform, name string) ([]byte, error) {
 	return j.pack(name, files)
 }
 
-// add puts the file at from into the archive. Libraries may be run, as some
-// systems want.
+// add puts the file `from` into the archive. Libraries are executable, as some systems
+// require.
 func add(files map[string]entry, from, to string) error {
 	data, err := os.ReadFile(from)
 	switch filepath.Ext(to) {
@@ -73,14 +73,14 @@ func add(files map[string]entry, from, to string) error {
 	return err
 }
 
-// build compiles the program, with the libraries inside. Neither the folder nor the
-// state of the checkout leaves a trace in it.
+// build compiles the program with the libraries inside. The result does not depend on
+// the folder or on the state of the checkout.
 func (j *job) build(p platform) (string, error) {
 	program := filepath.Join(j.scratch, p.os+"-"+p.arch, "tessera")
 	if p.os == "windows" {
 		program += ".exe"
 	}
-	if _, err := os.Stat(program); err == nil { // for the archive, and now for the wheel
+	if _, err := os.Stat(program); err == nil { // built for the archive, now used for the wheel
 		return program, nil
 	}
 	args := []string{"build", "-trimpath", "-buildvcs=false",
@@ -100,8 +100,8 @@ func (j *job) build(p platform) (string, error) {
 	return program, nil
 }
 
-// bundle packs p's libraries as package dawn wants them and returns an overlay for the
-// go command that puts them into its folder.
+// bundle packs p's libraries for package dawn and returns an overlay for the go command
+// that puts them into its folder.
 func (j *job) bundle(p platform) (overlay string, err error) {
 	files, sum := map[string]entry{}, sha256.New()
 	for _, l := range p.libraries {
@@ -135,7 +135,7 @@ func (j *job) bundle(p platform) (overlay string, err error) {
 	return overlay, os.WriteFile(overlay, text, 0o666)
 }
 
-// pack writes the zip: sorted names, one date, fixed modes.
+// pack writes the zip with sorted names, one date and fixed modes.
 func (j *job) pack(folder string, files map[string]entry) ([]byte, error) {
 	names := make([]string, 0, len(files))
 	for name := range files {

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// licences adds the licence of everything that is in p's archive.
+// licences adds the licences of everything in p's archive.
 func (j *job) licences(p platform, files map[string]entry) error {
 	if err := modules([]string{"GOOS=" + p.os, "GOARCH=" + p.arch}, "./cmd/native", files); err != nil {
 		return err
@@ -48,7 +48,7 @@ func (j *job) licences(p platform, files map[string]entry) error {
 	return nil
 }
 
-// microsoft tells of the libraries that are Microsoft's.
+// microsoft introduces the libraries that belong to Microsoft.
 const microsoft = `These libraries inside the program are Microsoft's, unchanged as published:
 
 dxcompiler.dll      DirectX Shader Compiler 1.8.2502.8, built by Microsoft from the
@@ -73,7 +73,7 @@ None of them is under Tessera's licence. They may not be modified, taken
 apart, or used apart from a program for Windows.
 `
 
-// engineLicences adds those of the page's engine and of Go.
+// engineLicences adds the licences of the page's engine and of Go.
 func (j *job) engineLicences(files map[string]entry) error {
 	root, err := output("go", "env", "GOROOT")
 	if err != nil {
@@ -85,8 +85,8 @@ func (j *job) engineLicences(files map[string]entry) error {
 	return modules([]string{"GOOS=js", "GOARCH=wasm"}, "./cmd/wasm", files)
 }
 
-// modules adds the licences of the Go modules that a program is made of, and of what
-// those modules took in from elsewhere.
+// modules adds the licences of the Go modules that a program contains, and of code that
+// those modules took from elsewhere.
 func modules(env []string, pkg string, files map[string]entry) error {
 	const format = `{{$of := .Dir}}{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}}	{{.Dir}}	{{$of}}{{end}}{{end}}`
 	out, err := listed(env, format, pkg)
@@ -105,7 +105,7 @@ func modules(env []string, pkg string, files map[string]entry) error {
 	return nil
 }
 
-// listed is what go list says of a package and all that it imports.
+// listed returns go list's output for a package and all its imports.
 func listed(env []string, format, pkg string) (string, error) {
 	cmd := exec.Command("go", "list", "-deps", "-f", format, pkg)
 	cmd.Env = append(append(os.Environ(), "CGO_ENABLED=0"), env...)
@@ -116,8 +116,8 @@ func listed(env []string, format, pkg string) (string, error) {
 	return string(out), nil
 }
 
-// licencesOf adds a module's licences, and those in the folders between it and one
-// of its packages.
+// licencesOf adds a module's licences, and those in the folders between it and one of
+// its packages.
 func licencesOf(files map[string]entry, module, dir, of string) error {
 	path, version, _ := strings.Cut(module, " ")
 	name := func(path string) string { return "licenses/" + strings.ReplaceAll(path, "/", "_") + ".txt" }
@@ -166,8 +166,8 @@ func gather(files map[string]entry, to, title, dir string) error {
 	return nil
 }
 
-// ofDawn keeps of a list of licences the sections on Dawn and what is built
-// into it. A section's title is between two rules of equals signs.
+// ofDawn returns the sections of a list of licences about Dawn and its dependencies. A
+// section's title is between two lines of equals signs.
 func ofDawn(notices string) (string, error) {
 	parts := strings.Split(notices, "\n"+strings.Repeat("=", 78)+"\n")
 	var kept strings.Builder

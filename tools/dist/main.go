@@ -1,10 +1,11 @@
-// Command dist writes the archives that people download: for each platform a
-// zip with the program, which has the Dawn library inside, the licences of all that is
-// in it, a short README, the demo clip and the small model; where it has that library a
-// wheel of the Python package, too; and beside them SHA256SUMS. For all platforms it
-// adds the npm package, a bill of materials, the context of the container's image, and manifests for
-// winget, Scoop and Homebrew.
-// The same commit gives the same bytes. tools/dist.sh runs it.
+// Command dist writes a release's files. For each platform it writes a zip with the
+// program, which contains the Dawn library, the licences of everything in it, a short
+// README, the demo clip and the small model; and for a platform with that library, a
+// wheel of the Python package. Besides these it writes SHA256SUMS. For all platforms
+// together it adds the npm package, a bill of materials, the context of the container
+// image, and manifests for winget, Scoop and Homebrew.
+//
+// Equal commits give equal bytes. tools/dist.sh runs it.
 package main
 
 import (
@@ -22,20 +23,20 @@ import (
 type job struct {
 	version    string
 	commit     string
-	repository string    // where it is published, such as github.com/OWNER/tessera
+	repository string    // where the release is published, such as github.com/OWNER/tessera
 	date       time.Time // of all files
-	libraries  string    // folder that tools/deps.sh --dist filled
-	npm        string    // folder that tools/npm.sh filled
+	libraries  string    // folder filled by tools/deps.sh --dist
+	npm        string    // folder filled by tools/npm.sh
 	scratch    string    // folder for the programs
 	out        string
 }
 
-// platform is a pair of GOOS and GOARCH, and where Dawn comes from.
+// platform is a pair of GOOS and GOARCH, with its source of Dawn.
 type platform struct {
 	os, arch  string
-	libraries []string // below job.libraries, put inside the program
-	without   string   // what to tell where there is none
-	wheel     string   // the tag of the Python package's; "" for none
+	libraries []string // below job.libraries, embedded in the program
+	without   string   // advice if there are none
+	wheel     string   // tag of the Python package's wheel; "" for none
 }
 
 var platforms = []platform{
@@ -72,8 +73,7 @@ func main() {
 	}
 }
 
-// run writes the archives of the platforms named, such as windows/amd64; of
-// all where none is.
+// run writes the archives of the named platforms, such as windows/amd64, or of all.
 func (j *job) run(only []string) error {
 	if j.version == "" || j.commit == "" || j.repository == "" || j.date.Unix() == 0 {
 		return fmt.Errorf("-version, -commit, -repository and -date are needed")
@@ -127,7 +127,7 @@ func (j *job) run(only []string) error {
 	return j.sums()
 }
 
-// release writes what only a release of all platforms has.
+// release writes the files that only a release of all platforms has.
 func (j *job) release(programs []string, archives map[string]download) error {
 	data, err := j.sbom(programs, platforms)
 	if err != nil {
@@ -157,7 +157,7 @@ func (j *job) release(programs []string, archives map[string]download) error {
 	return nil
 }
 
-// addresses are those of the project, and what they are.
+// addresses returns the project's addresses with their names.
 func (j *job) addresses() [][2]string {
 	home := "https://" + j.repository
 	return [][2]string{
@@ -166,7 +166,7 @@ func (j *job) addresses() [][2]string {
 	}
 }
 
-// write writes a file for people.
+// write writes a file that anybody may read.
 func (j *job) write(name string, data []byte) error {
 	file := filepath.Join(j.out, name)
 	if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
@@ -176,8 +176,8 @@ func (j *job) write(name string, data []byte) error {
 	return os.WriteFile(file, data, 0o666)
 }
 
-// sums writes the checksums of all files that are to be published: the folder has those
-// that tools/dist.sh made before, too.
+// sums writes the checksums of all files to publish, including those that tools/dist.sh
+// wrote to the folder before.
 func (j *job) sums() error {
 	list, err := os.ReadDir(j.out)
 	if err != nil {

@@ -8,19 +8,19 @@ import (
 	"strings"
 )
 
-// what says what the program is, in package managers' lists.
+// what describes the program in package managers' lists.
 const what = "Encode video and pictures to latents and decode latents back, on any GPU"
 
-// plain is the version without the v of its tag, as package managers have it.
+// plain returns the version for package managers, without its tag's v.
 func (j *job) plain() string { return strings.TrimPrefix(j.version, "v") }
 
-// download is where an archive is published.
+// download returns the address of an archive.
 func (j *job) download(file string) string {
 	return "https://" + j.repository + "/releases/download/" + j.version + "/" + file
 }
 
-// manifests are the files that package managers want, by their place below manifests/.
-// archives are the platforms' files, such as those of linux/amd64, by name and content.
+// manifests returns the files for package managers, by their path below manifests/.
+// archives are the platforms' files, such as linux/amd64's, by name and content.
 func (j *job) manifests(archives map[string]download) map[string][]byte {
 	owner := path.Base(path.Dir(j.repository))
 	win := archives["windows/amd64"]
@@ -45,7 +45,7 @@ Installers:
 	}
 }
 
-// download is a file that is published.
+// download is a published file.
 type download struct {
 	name string
 	data []byte
@@ -53,7 +53,8 @@ type download struct {
 
 func (d download) sum() string { return fmt.Sprintf("%x", sha256.Sum256(d.data)) }
 
-// winget is one of the three files of a package: its kind, and what only that kind has.
+// winget returns one of the three files of a package: its kind, and the fields of that
+// kind.
 func (j *job) winget(owner, kind, fields string) []byte {
 	return fmt.Appendf(nil, `# yaml-language-server: $schema=https://aka.ms/winget-manifest.%s.1.6.0.schema.json
 PackageIdentifier: %s.Tessera
@@ -63,7 +64,7 @@ ManifestVersion: 1.6.0
 `, kind, owner, j.plain(), fields, kind)
 }
 
-// scoop is a manifest of a bucket.
+// scoop returns the manifest for a bucket.
 func (j *job) scoop(win download) []byte {
 	folder := strings.TrimSuffix(win.name, ".zip")
 	newer := func(s string) string { return strings.ReplaceAll(s, j.version, "v$version") }
@@ -76,11 +77,11 @@ func (j *job) scoop(win download) []byte {
 			"architecture": map[string]any{"64bit": map[string]string{"url": newer(j.download(win.name)), "extract_dir": newer(folder)}},
 			"hash":         map[string]string{"url": "$baseurl/SHA256SUMS"},
 		},
-	}, "", "    ") // no value can fail
+	}, "", "    ") // these values can't fail
 	return append(text, '\n')
 }
 
-// homebrew is a formula of a tap. Archives without Dawn are not in it.
+// homebrew returns the formula for a tap. It leaves out archives without Dawn.
 func (j *job) homebrew(archives map[string]download) []byte {
 	source := func(platform string) string {
 		return fmt.Sprintf("    url %q\n    sha256 %q\n", j.download(archives[platform].name), archives[platform].sum())

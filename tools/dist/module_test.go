@@ -15,7 +15,7 @@ import (
 )
 
 // The sources of a release are a module that `go get` fetches by its path and tag, here
-// from a repository in a folder that git takes for the published one, and that others
+// from a local repository that replaces the published one, and that other modules can
 // build with.
 func TestModule(t *testing.T) {
 	const path = "github.com/someone/tessera"

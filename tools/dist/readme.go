@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// readme is the archive's README.txt.
+// readme returns the archive's README.txt.
 func (j *job) readme(p platform) []byte {
 	run := "./tessera"
 	if p.os == "windows" {

@@ -22,8 +22,8 @@ import (
 
 var example = &job{version: "v1.2.3", commit: "0123456789abcdef", repository: "example.com/someone/tessera", date: time.Unix(1e9, 0).UTC()}
 
-// Versions of the npm package are semantic ones, and its package.json says where it is
-// from.
+// Versions of the npm package are semantic versions, and its package.json names its
+// repository.
 func TestNPM(t *testing.T) {
 	for version, want := range map[string]string{
 		"v1.2.3": "1.2.3", "1.2.3": "1.2.3", "v1.2.3-7-gabc12": "0.1.0-dev.v1-2-3-7-gabc12", "89cbafd": "0.1.0-dev.89cbafd",
@@ -44,7 +44,7 @@ func TestNPM(t *testing.T) {
 		[]string{p.Name, p.Version, p.GitHead, p.Homepage, p.Repository.URL})
 }
 
-// Package managers get the addresses and hashes of the archives, and no archive without
+// Package managers get the addresses and hashes of the archives, but no archive without
 // Dawn.
 func TestManifests(t *testing.T) {
 	archives := map[string]download{}
@@ -94,8 +94,8 @@ func TestManifests(t *testing.T) {
 	}
 }
 
-// The bill of materials has the modules of a program, the libraries of the bundles with
-// their hashes and pins, and the page's library, each once.
+// The bill of materials has the modules of a program, the bundles' libraries with
+// hashes and pins, and the page's library, each once.
 func TestSBOM(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "program")
 	require.NoError(t, build.Program(program, "tessera/tools/dawn", nil))
@@ -140,7 +140,7 @@ func TestSBOM(t *testing.T) {
 	}
 }
 
-// docker build takes the context as it is, and the image says what it is of.
+// docker build accepts the context as it is, and the image's labels describe it.
 func TestContainer(t *testing.T) {
 	t.Chdir("../..")
 	data, err := example.container(download{"tessera-v1.2.3-linux-amd64.zip", []byte("zip")})

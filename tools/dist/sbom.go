@@ -15,7 +15,8 @@ import (
 	"time"
 )
 
-// The bill of materials is in the format of CycloneDX 1.6, as far as it is used here.
+// The parts of CycloneDX 1.6, the format of the bill of materials, that this command
+// uses.
 type (
 	bom struct {
 		Schema       string       `json:"$schema"`
@@ -63,13 +64,13 @@ type (
 	}
 )
 
-// pinned are the variables of tools/pins.sh that name what the folders of libraries
-// are from.
+// pinned are the variables of tools/pins.sh that name the source of the folders of
+// libraries.
 var pinned = map[string]string{
 	"windows": "npm_windows", "linux": "wheel", "macos": "wheel", "dxc": "dxc", "fxc": "fxc", "msvc": "msvc",
 }
 
-// sbom lists what is in the programs, in the page and in the bundles.
+// sbom lists the components of the programs, the page and the bundles.
 func (j *job) sbom(programs []string, platforms []platform) ([]byte, error) {
 	all := map[string]component{}
 	if err := goComponents(all, programs); err != nil {
@@ -94,7 +95,7 @@ func (j *job) sbom(programs []string, platforms []platform) ([]byte, error) {
 	}
 	all[page.Ref] = page
 	sum := sha256.Sum256([]byte("tessera " + j.version + " " + j.commit))
-	sum[6], sum[8] = sum[6]&0x0f|0x80, sum[8]&0x3f|0x80 // version 8, by a hash of our own
+	sum[6], sum[8] = sum[6]&0x0f|0x80, sum[8]&0x3f|0x80 // version 8, with our own hash
 	own := "pkg:golang/" + j.repository + "@" + j.version
 	list := bom{
 		Schema: "http://cyclonedx.org/schema/bom-1.6.schema.json", Format: "CycloneDX", Spec: "1.6", Version: 1,
@@ -116,7 +117,7 @@ func (j *job) sbom(programs []string, platforms []platform) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// goComponents adds the modules that programs say they are built from, and those of the
+// goComponents adds the modules that programs report to be built from, and those of the
 // page's engine.
 func goComponents(all map[string]component, programs []string) error {
 	add := func(path, version, sum string) {
@@ -153,7 +154,7 @@ func goComponents(all map[string]component, programs []string) error {
 	return nil
 }
 
-// library is a file of a bundle, with its hash and the package that it is pinned to.
+// library returns a file of a bundle, with its hash and the package that pins it.
 func library(dir, name, pins string) (component, error) {
 	data, err := os.ReadFile(filepath.Join(dir, name))
 	if err != nil {
@@ -170,7 +171,7 @@ func library(dir, name, pins string) (component, error) {
 	}, nil
 }
 
-// ofPage is the page's only library.
+// ofPage returns the page's only library.
 func ofPage() (component, error) {
 	text, err := os.ReadFile("web/package-lock.json")
 	if err != nil {

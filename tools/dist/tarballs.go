@@ -13,8 +13,8 @@ import (
 	"slices"
 )
 
-// npmPackage is what npm installs: the folder that tools/npm.sh filled, with version and
-// addresses in its package.json and the licences of all that is in it.
+// npmPackage returns what npm installs: the folder filled by tools/npm.sh, with version
+// and addresses in its package.json, and the licences of everything in it.
 func (j *job) npmPackage() (name string, data []byte, err error) {
 	files := map[string]entry{}
 	err = filepath.WalkDir(j.npm, func(path string, d fs.DirEntry, err error) error {
@@ -62,8 +62,8 @@ func (j *job) npmDescription(text []byte) (described []byte, version string, err
 	return append(described, '\n'), version, err
 }
 
-// npmVersion is a version as npm has them; what names no release is one before that which
-// the package says.
+// npmVersion returns a version for npm. If it does not name a release, it becomes a
+// prerelease of the version in package.json.
 func npmVersion(version, said string) string {
 	if m := released.FindStringSubmatch(version); m != nil {
 		return m[1]
@@ -71,7 +71,7 @@ func npmVersion(version, said string) string {
 	return said + "-dev." + separators.ReplaceAllString(version, "-")
 }
 
-// tarball packs files in that order.
+// tarball packs files in the given order.
 func (j *job) tarball(files []download) ([]byte, error) {
 	var out bytes.Buffer
 	z, _ := gzip.NewWriterLevel(&out, gzip.BestCompression)
@@ -92,8 +92,8 @@ func (j *job) tarball(files []download) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// container is what `docker build -` takes from standard input: the Dockerfile, with
-// labels that say what it is of, and the archive that it copies.
+// container returns the input for `docker build -`: the Dockerfile with labels that
+// describe it, and the archive that it copies.
 func (j *job) container(archive download) ([]byte, error) {
 	file, err := os.ReadFile("Dockerfile")
 	if err != nil {

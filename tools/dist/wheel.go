@@ -13,14 +13,14 @@ import (
 	"strings"
 )
 
-// python is the package that wheels are of.
+// python is the folder of the Python package.
 const python = "integrations/python"
 
-// versionFile is where it says its version.
+// versionFile has the package's version.
 const versionFile = "src/tessera_vae/_version.py"
 
-// wheel is the Python package with the program and the Dawn library in it, by the
-// names that pip wants, and the wheel's own name.
+// wheel returns the Python package with the program and the Dawn library in it, named
+// as pip requires, and the wheel's own name.
 func (j *job) wheel(p platform) (name string, data []byte, err error) {
 	text, err := os.ReadFile(filepath.Join(python, "pyproject.toml"))
 	if err != nil {
@@ -55,7 +55,7 @@ func (j *job) wheel(p platform) (name string, data []byte, err error) {
 	return fmt.Sprintf("tessera_vae-%s-py3-none-%s.whl", version, p.wheel), data, err
 }
 
-// wheelFiles are all but what describes them.
+// wheelFiles returns all files except the metadata.
 func (j *job) wheelFiles(p platform, info string) (map[string]entry, error) {
 	program, err := j.build(p)
 	if err != nil {
@@ -90,7 +90,7 @@ func (j *job) wheelFiles(p platform, info string) (map[string]entry, error) {
 	return files, nil
 }
 
-// described are versions as git tells them: a tag, commits since, the last of them.
+// described matches versions from git describe: a tag, commits since, the last commit.
 var described = regexp.MustCompile(`^v?(\d+(?:\.\d+)*)(?:-(\d+)-g([0-9a-f]+))?(-dirty)?$`)
 
 var (
@@ -98,14 +98,14 @@ var (
 	separators = regexp.MustCompile(`[^a-zA-Z0-9]+`)
 )
 
-// pythonVersion is a version as Python's packages have them; what names no tag is
-// a commit of the version that the package says.
+// pythonVersion returns a version for Python packages. If it names no tag, it becomes a
+// local version of the package's.
 func pythonVersion(version, said string) string {
 	m := described.FindStringSubmatch(version)
 	switch {
 	case m == nil:
 		local := separators.ReplaceAllString(version, ".")
-		return said + "+g" + strings.ToLower(strings.Trim(local, ".")) // no number, which would lose zeros
+		return said + "+g" + strings.ToLower(strings.Trim(local, ".")) // not as a number, which would lose zeros
 	case m[2] == "" && m[4] == "":
 		return m[1]
 	case m[2] == "":
@@ -114,8 +114,7 @@ func pythonVersion(version, said string) string {
 	return fmt.Sprintf("%s.post%s+g%s%s", m[1], m[2], m[3], strings.Replace(m[4], "-", ".", 1))
 }
 
-// value is a string of pyproject.toml, of which no two keys that are asked for have
-// one name.
+// value returns a string of pyproject.toml, in which the requested keys are unique.
 func value(project, key string) string {
 	if m := regexp.MustCompile(`(?m)^` + key + ` = "(.*)"$`).FindStringSubmatch(project); m != nil {
 		return m[1]
@@ -123,7 +122,7 @@ func value(project, key string) string {
 	return ""
 }
 
-// values are those of a list of pyproject.toml.
+// values returns the items of a list of pyproject.toml.
 func values(project, key string) (all []string) {
 	m := regexp.MustCompile(`(?m)^` + key + ` = \[(.*)\]$`).FindStringSubmatch(project)
 	if m == nil {
@@ -135,7 +134,7 @@ func values(project, key string) (all []string) {
 	return all
 }
 
-// metadata is what pip reads.
+// metadata returns the metadata for pip.
 func metadata(project, version string, addresses [][2]string, licences []string, readme string) []byte {
 	author := regexp.MustCompile(`(?m)^authors = .*name = "(.*?)"`).FindStringSubmatch(project)
 	lines := []string{
@@ -160,7 +159,7 @@ func metadata(project, version string, addresses [][2]string, licences []string,
 	return []byte(strings.Join(lines, "\n"))
 }
 
-// record lists files with their sums, itself without.
+// record lists files with their checksums, and itself without.
 func record(files map[string]entry, own string) []byte {
 	var out strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(files)) {

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Versions are Python's, and what pip reads is what the package's own file says.
+// Versions follow Python's rules, and pip's metadata matches the package's own file.
 func TestWheel(t *testing.T) {
 	for version, want := range map[string]string{
 		"v1.2.0": "1.2.0", "v1.2.0-dirty": "1.2.0+dirty", "1.2-7-gabc12": "1.2.post7+gabc12", "v1.2-7-gabc12-dirty": "1.2.post7+gabc12.dirty",

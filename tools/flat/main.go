@@ -1,5 +1,5 @@
 // Command flat decodes a long clip and plots the memory of the device and of the
-// process while it does. docs/benchmarks/2026-11-22-flat.md has the command.
+// process meanwhile. docs/performance.md#memory has the command.
 package main
 
 import (
@@ -31,7 +31,7 @@ func main() {
 	}
 }
 
-// sample is what there was after a frame, in bytes.
+// sample is the memory after a frame, in bytes.
 type sample struct{ device, process int64 }
 
 func run(model string, frames, cells int, offload vae.Offload, out string) error {
@@ -77,7 +77,7 @@ func run(model string, frames, cells int, offload vae.Offload, out string) error
 	return os.WriteFile(out, plot(all), 0o666)
 }
 
-// resident is the process's memory, of which on lavapipe the device's is a part.
+// resident returns the process's memory, which on lavapipe includes the device's.
 func resident() (int64, error) {
 	text, err := os.ReadFile("/proc/self/status")
 	if err != nil {

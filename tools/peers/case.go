@@ -5,9 +5,9 @@ import (
 	"math/rand/v2"
 )
 
-// Case is an operation on T frames of HxW pixels, as SeedVR2's and Wan's networks
-// have it, or the whole decoder of a picture of HxW pixels. Its numbers come channels
-// first, as PyTorch and onnx lay them out.
+// Case is an operation on T frames of HxW pixels, as in SeedVR2's and Wan's networks,
+// or the whole decoder of a picture of HxW pixels. Its numbers are channels first, as
+// in PyTorch and onnx.
 type Case struct {
 	Op  string `json:"op"` // conv3d, conv2d, norm, attention or decoder
 	In  int    `json:"in"` // channels
@@ -15,10 +15,10 @@ type Case struct {
 	T   int    `json:"t"`
 	H   int    `json:"h"`
 	W   int    `json:"w"`
-	Of  string `json:"of"` // whose
+	Of  string `json:"of"` // the network
 }
 
-// Operations by name.
+// Names of operations.
 const (
 	conv3d    = "conv3d"
 	conv2d    = "conv2d"
@@ -27,17 +27,17 @@ const (
 	decoder   = "decoder"
 )
 
-// cell is how many rows and columns of pixels a decoder makes of one of its latent.
+// cell is the number of rows and columns of pixels per latent cell.
 const cell = 8
 
-// groups are those of every norm, with its epsilon.
+// Every norm has these groups and epsilon.
 const (
 	groups = 32
 	eps    = 1e-6
 )
 
-// native are the cases on an adapter that the program opens, as large as a peer
-// on a processor does in seconds.
+// native are the cases on a native adapter, as large as a peer computes in seconds on a
+// processor.
 var native = []Case{
 	{Op: conv3d, In: 32, Out: 32, T: 8, H: 32, W: 32, Of: "as measured before"},
 	{Op: conv3d, In: 128, Out: 128, T: 4, H: 32, W: 32, Of: "SeedVR2"},
@@ -56,7 +56,7 @@ var native = []Case{
 	{Op: attention, In: 384, Out: 384, T: 1, H: 32, W: 32, Of: "Wan 2.1"},
 }
 
-// inPage are those in Chromium, whose adapter on a processor is a tenth as fast.
+// inPage are the cases in Chromium, whose adapter on a processor is a tenth as fast.
 var inPage = []Case{
 	{Op: conv3d, In: 32, Out: 32, T: 8, H: 32, W: 32, Of: "as measured before"},
 	{Op: conv3d, In: 128, Out: 128, T: 4, H: 16, W: 16, Of: "SeedVR2"},
@@ -72,7 +72,7 @@ var inPage = []Case{
 	{Op: attention, In: 384, Out: 384, T: 1, H: 16, W: 16, Of: "Wan 2.1"},
 }
 
-// decoders are Stable Diffusion's on square pictures of these sizes.
+// decoders are Stable Diffusion's, for square pictures of these sizes.
 func decoders(sizes []int) (all []Case) {
 	for _, size := range sizes {
 		all = append(all, Case{Op: decoder, In: 4, Out: 3, T: 1, H: size, W: size, Of: "Stable Diffusion"})
@@ -88,7 +88,7 @@ func (c Case) String() string {
 	return fmt.Sprintf("%s %s on %d×%d×%d", c.Op, channels, c.T, c.H, c.W)
 }
 
-// taps in time.
+// taps returns the number of temporal taps.
 func (c Case) taps() int {
 	if c.Op == conv3d {
 		return 3
@@ -98,7 +98,7 @@ func (c Case) taps() int {
 
 func (c Case) pixels() int { return c.T * c.H * c.W }
 
-// inputs are how many numbers an input has: [In, T, H, W], for attention three
+// inputs returns how many numbers an input has: [In, T, H, W], for attention three
 // times [H*W, In] of query, key and value, for a decoder the latent.
 func (c Case) inputs() int {
 	switch c.Op {
@@ -112,8 +112,8 @@ func (c Case) inputs() int {
 
 func (c Case) outputs() int { return c.Out * c.pixels() }
 
-// flops are what the operation says that it takes, what is not a product apart. Those
-// of a decoder are not counted.
+// flops returns the operation's FLOPs, without work that is not a product. Those of a
+// decoder are not counted.
 func (c Case) flops() float64 {
 	switch c.Op {
 	case attention:
@@ -125,12 +125,12 @@ func (c Case) flops() float64 {
 	return 2 * 9 * float64(c.taps()*c.In*c.outputs())
 }
 
-// numbers are a case's: what goes in, and what a network has learned: of a
-// convolution the weight [Out, In, taps, 3, 3] and the bias, of a norm gamma and
-// beta. A decoder's weights are a file.
+// numbers are a case's input and its learned numbers: for a convolution the weight
+// [Out, In, taps, 3, 3] and the bias, for a norm gamma and beta. A decoder's weights
+// are a file.
 type numbers struct{ x, weight, bias []float32 }
 
-// numbers are the same every time.
+// numbers returns the same numbers every time.
 func (c Case) numbers() numbers {
 	r := rand.New(rand.NewPCG(1, 2)) // #nosec G404 -- nobody is to be surprised
 	n := numbers{x: normal(r, c.inputs(), 1)}

@@ -24,7 +24,7 @@ import (
 //go:embed page
 var page embed.FS
 
-// browser is a page in a Chromium of its own with all sides in it.
+// browser is a page in a separate Chromium with all sides in it.
 type browser struct {
 	tab    context.Context
 	py     *python // writes graphs
@@ -32,7 +32,7 @@ type browser struct {
 	closes []func()
 }
 
-// about says what the page runs on.
+// about describes what the page runs on.
 type about struct {
 	Adapter  string            `json:"adapter"`
 	Versions map[string]string `json:"versions"`
@@ -58,7 +58,7 @@ func startBrowser(o options, py *python) (b *browser, err error) {
 		chromedp.ExecPath(program), chromedp.Headless, chromedp.NoFirstRun,
 		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-background-networking", true),
 		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true),
-		chromedp.Flag("enable-unsafe-webgpu", true), // else no adapter without a GPU
+		chromedp.Flag("enable-unsafe-webgpu", true), // without it there is no adapter without a GPU
 	}
 	if os.Geteuid() == 0 {
 		flags = append(flags, chromedp.NoSandbox) // it refuses to start otherwise
@@ -100,8 +100,8 @@ func (b *browser) eval(to any, expression string, args ...any) error {
 	return json.Unmarshal(v, to)
 }
 
-// serve gives the page on loopback its scripts, the peers and the case, and takes
-// what came out of it.
+// serve gives the page its scripts, the peers and the case on loopback, and receives
+// the output.
 func (b *browser) serve(o options) (url string, err error) {
 	root, err := exec.Command("go", "env", "GOROOT").Output()
 	if err != nil {

@@ -16,29 +16,29 @@ import (
 	"tessera/vae"
 )
 
-// runner runs a case in one or several ways, each named PEER:WAY.
+// runner runs a case in one or several ways, named PEER:WAY.
 type runner interface {
-	// open sets the case of a folder up, runs it once in each way, and leaves
-	// what came out as NAME.out there.
+	// open sets up the case in a folder, runs it once in each way, and writes the
+	// outputs there as NAME.out.
 	open(folder string, c Case) (opened, error)
 	run(name string, n int) (seconds []float64, err error)
 	close() error
 }
 
-// opened says in what ways a case runs, and why in others it doesn't.
+// opened lists the ways in which a case runs, and why others don't.
 type opened struct {
 	Names  []string          `json:"names"`
 	Errors map[string]string `json:"errors"`
 }
 
-// Our own ways: as the engine does it and, where that makes frames of a convolution
-// in pairs, frame by frame, as it makes the first of a clip.
+// Our own ways: as in the engine and, if the engine computes frames of a convolution in
+// pairs, also frame by frame, as for the first frame of a clip.
 const (
 	us     = "Tessera"
 	single = us + ":frame by frame"
 )
 
-// itself is our side natively.
+// itself is our native side.
 type itself struct {
 	dev *gpu.Device
 	now map[string]side
@@ -94,13 +94,13 @@ func (s *itself) close() error {
 	return nil
 }
 
-// Time is what one program took for a case.
+// Time is one program's time for a case.
 type Time struct {
 	Name   string    `json:"name"` // PEER:WAY
 	Median float64   `json:"median_seconds,omitempty"`
 	Best   float64   `json:"best_seconds,omitempty"`
 	All    []float64 `json:"seconds,omitempty"`
-	NMSE   float64   `json:"nmse"`          // to our result
+	NMSE   float64   `json:"nmse"`          // relative to our result
 	Not    string    `json:"not,omitempty"` // why there is no time
 }
 
@@ -108,16 +108,16 @@ type Time struct {
 type Result struct {
 	Case   Case    `json:"case"`
 	Ours   Time    `json:"tessera"`
-	Single *Time   `json:"tessera_frame_by_frame,omitempty"` // where Ours has frames in pairs
+	Single *Time   `json:"tessera_frame_by_frame,omitempty"` // if Ours computes frames in pairs
 	Peers  []Time  `json:"peers"`
 	Best   string  `json:"best_peer,omitempty"`
-	Ratio  float64 `json:"ratio,omitempty"` // of medians: the best peer's to ours
+	Ratio  float64 `json:"ratio,omitempty"` // the best peer's median divided by ours
 	Bar    float64 `json:"bar"`
-	GFLOPs float64 `json:"gflops,omitempty"` // ours, a second
+	GFLOPs float64 `json:"gflops,omitempty"` // our GFLOP/s
 }
 
-// most is how far a peer's result may be from ours, as NMSE; one that is
-// further is wrong, and not timed.
+// most is the largest NMSE between a peer's result and ours. A result beyond it is
+// wrong, and is not timed.
 const most = 1e-9
 
 // compare measures a case.
@@ -165,7 +165,8 @@ func compare(runners []runner, folder string, c Case, rounds int) (*Result, erro
 // checkpoint is the file of a decoder's weights.
 const checkpoint = "decoder.safetensors"
 
-// write makes the files of a case: numbers and what they are, and a decoder's weights.
+// write writes the files of a case: its numbers and their description, and a decoder's
+// weights.
 func write(folder string, c Case) error {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return err
@@ -191,7 +192,7 @@ func write(folder string, c Case) error {
 	return os.WriteFile(filepath.Join(folder, "case.json"), text, 0o600)
 }
 
-// check compares what came out with ours.
+// check compares the outputs with ours.
 func (r *Result) check(folder string) error {
 	read := func(name string) ([]float32, error) {
 		b, err := os.ReadFile(filepath.Join(folder, name+".out"))
@@ -225,16 +226,16 @@ func (r *Result) check(folder string) error {
 		p.NMSE = nmse(got, want)
 		if !(p.NMSE <= most) {
 			p.Not = fmt.Sprintf("wrong: differs by NMSE %.0e", p.NMSE)
-			p.NMSE = 0 // may be none that JSON has
+			p.NMSE = 0 // JSON may lack it
 		}
 	}
 	return nil
 }
 
-// measure has every peer in its quickest way, and us, take turns.
+// measure alternates between every peer in its fastest way and us.
 func (r *Result) measure(with map[string]runner, rounds int) error {
 	turns := append(r.quickest(func(name string) float64 {
-		if r.Case.Op == decoder { // takes minutes, and a peer has one way that works
+		if r.Case.Op == decoder { // a decoder takes minutes, and a peer has only one working way
 			return 1
 		}
 		seconds, err := with[name].run(name, 2)
@@ -267,14 +268,14 @@ func (r *Result) measure(with map[string]runner, rounds int) error {
 
 func (t *Time) conclude() { t.Median, t.Best = median(t.All), slices.Min(t.All) }
 
-// oursInTurn is how often we run in a turn, being quicker; the first of it has
-// what the peer left in the caches.
+// oursInTurn is how often we run in a turn, because we are faster. The first run starts
+// with what the peer left in the caches.
 const oursInTurn = 3
 
-// slower is why a way takes no turns.
+// slower explains why a way is not timed.
 const slower = ", slower than its other way"
 
-// quickest are the best ways of each peer; of the others it notes what they took.
+// quickest returns the best way of each peer, and records the times of the others.
 func (r *Result) quickest(took func(name string) float64) []*Time {
 	best, seconds := map[string]*Time{}, map[*Time]float64{}
 	for i := range r.Peers {
@@ -306,7 +307,7 @@ func (r *Result) quickest(took func(name string) float64) []*Time {
 	return turns
 }
 
-// conclude compares with the best peer.
+// conclude computes the ratio to the best peer.
 func (r *Result) conclude() {
 	var best *Time
 	for i := range r.Peers {

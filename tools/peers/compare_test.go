@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// stand runs a case in ways that give a number everywhere and take a time.
+// stand is a runner whose ways give a constant result and take a fixed time.
 type stand map[string]struct{ gives, takes float64 }
 
 func (s stand) open(folder string, c Case) (opened, error) {
@@ -46,8 +46,8 @@ func (s stand) run(name string, n int) (seconds []float64, err error) {
 
 func (stand) close() error { return nil }
 
-// The quickest peer is compared with, each peer in its quickest way; one that is
-// wrong, or fails, has no time however quick it is.
+// The ratio is to the fastest peer, each peer in its fastest way. One that is wrong, or
+// fails, has no time however fast it is.
 func TestCompare(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "case")
 	c := Case{Op: conv3d, In: 2, Out: 2, T: 1, H: 2, W: 2}
@@ -74,8 +74,8 @@ func TestCompare(t *testing.T) {
 	assert.NoDirExists(t, folder)
 }
 
-// Two orders of numbers: ours channels last, with a frame of zeros behind, and
-// tokens of query, key and value side by side.
+// Two orders of numbers: ours channels last, followed by a frame of zeros, and tokens
+// with query, key and value side by side.
 func TestLayOut(t *testing.T) {
 	o := &ours{of: Case{Op: conv3d, In: 2, T: 1, H: 1, W: 2}, in: make([]byte, 4*2*2*2)}
 	o.layOut([]float32{1, 2, 3, 4})

@@ -21,13 +21,13 @@ type Decoder struct {
 	Width  int     `json:"width"`
 	Peer   string  `json:"peer"`
 	Nodes  int     `json:"nodes"`       // of its graph
-	CPU    float64 `json:"cpu_nmse"`    // of the graph in onnxruntime's CPU provider, to ours
+	CPU    float64 `json:"cpu_nmse"`    // of the graph in onnxruntime's CPU provider, relative to ours
 	WebGPU float64 `json:"webgpu_nmse"` // in the WebGPU provider
 
-	Theirs  Time    `json:"theirs"`  // a run of a session that has run before
-	Program Time    `json:"program"` // from its start to its end, files and all
-	Decode  Time    `json:"decode"`  // of that, what it says the decode took
-	Ratio   float64 `json:"ratio"`   // theirs to the program
+	Theirs  Time    `json:"theirs"`  // a warm run of a session
+	Program Time    `json:"program"` // from its start to its end, including files
+	Decode  Time    `json:"decode"`  // the decode's time, as the program reports it
+	Ratio   float64 `json:"ratio"`   // theirs divided by the program's
 	Alone   float64 `json:"ratio_of_decode"`
 	Bar     float64 `json:"bar"`
 }
@@ -53,7 +53,7 @@ func runDecoder(o options) (*Decoder, error) {
 	defer py.end()
 	fmt.Fprintln(os.Stderr, "peers: a whole decoder")
 	d := &Decoder{Model: small, Bar: 6, Peer: "onnxruntime-webgpu " + py.versions["onnxruntime-webgpu"]}
-	if _, _, err := d.program(o, folder); err != nil { // compiles
+	if _, _, err := d.program(o, folder); err != nil { // the first run compiles
 		return nil, err
 	}
 	if err := py.ask(d, "check"); err != nil {
@@ -85,7 +85,7 @@ func runDecoder(o options) (*Decoder, error) {
 	return d, nil
 }
 
-// program runs tessera decode: seconds of all of it, and of the decode in it.
+// program runs tessera decode and returns the seconds of all of it, and of the decode.
 func (d *Decoder) program(o options, folder string) (whole, decode float64, err error) {
 	cmd := exec.Command(filepath.Join(o.build, "tessera"), "decode", "-m", small, filepath.Join(folder, "z.npy"), "-o", filepath.Join(folder, "out.npy"), // #nosec G204
 		"--scale", "none", "--tile", "off", "--precision", "f32", "--json", "--progress", "none")

@@ -1,14 +1,14 @@
-"""A SeedVR2 decoder as an onnx graph in onnxruntime's WebGPU provider, with no way
-back to the processor:
+"""A SeedVR2 decoder as an onnx graph in onnxruntime's WebGPU provider, without fallback
+to the processor:
 
     decoder.py CHECKPOINT FOLDER L H W
 
-writes FOLDER/z.npy, noise of [16, L, H, W] as the model has it. A line in is an
-order, a line out the answer, in JSON:
+writes FOLDER/z.npy, noise of [16, L, H, W] in the model's scale. It reads one order
+per line and answers with one line of JSON:
 
-    check   exports FOLDER/decoder.onnx, through which the whole clip goes at once,
-            and compares what the CPU provider and the WebGPU provider give with
-            FOLDER/out.npy, [3, T, 8H, 8W], which is Tessera's: NMSE
+    check   exports FOLDER/decoder.onnx, which decodes the whole clip at once, and
+            compares the results of the CPU provider and the WebGPU provider with
+            FOLDER/out.npy, Tessera's [3, T, 8H, 8W]: NMSE
     run     runs once: seconds
 """
 
@@ -39,7 +39,7 @@ def checkpoint(path):
 
 
 class Graph:
-    """Nodes are added in order; a value is its name, its shape is known."""
+    """A graph under construction: nodes are added in order, values are names with known shapes."""
 
     def __init__(self, tensors, groups):
         self.tensors, self.groups = tensors, groups
@@ -65,7 +65,7 @@ class Graph:
         return self.add("Transpose", [x], [self.shapes[x][i] for i in perm], perm=perm)
 
     def pair(self, op, a, b):
-        """Of the same shape, or b a constant."""
+        """An operation of two values of equal shape, or with a constant b."""
         return self.add(op, [a, b], self.shapes[a])
 
     def frames(self, x, start, end):
@@ -78,7 +78,7 @@ class Graph:
         return self.add("Concat", parts, (1, c, sum(self.shapes[p][2] for p in parts), h, w), axis=2)
 
     def conv(self, name, x):
-        """Causal: frame 0 stands for those before it."""
+        """A causal convolution: frame 0 stands for the frames before it."""
         weight, bias = self.tensors[name + ".weight"], self.tensors[name + ".bias"]
         _, _, t, h, w = self.shapes[x]
         kernel = list(weight.shape[2:])
@@ -90,7 +90,7 @@ class Graph:
         return self.add("Conv", [x, self.constant(weight), self.constant(bias)], (1, len(bias), t, h, w), kernel_shape=kernel, pads=pads)
 
     def norm(self, name, x, silu):
-        """Of each frame by itself; gives frames first: [T, C, H, W]."""
+        """A norm of each frame; returns frames first: [T, C, H, W]."""
         weight, bias = self.tensors[name + ".weight"], self.tensors[name + ".bias"]
         _, c, t, h, w = self.shapes[x]
         x = self.reshape(self.transpose(x, [0, 2, 1, 3, 4]), [t, self.groups, c // self.groups * h * w])
@@ -133,8 +133,8 @@ class Graph:
         _, c, t, h, w = self.shapes[x]
         u = self.conv(name + ".upscale_conv", x)
         z = self.shapes[u][1] // (4 * c)
-        # Rows, columns and time of 2x2xz, then channels; a step at a time, since
-        # providers turn no more than so many axes. Time first: [2 2, z c, t, h w].
+        # Rows, columns and time of 2x2xz, then channels; in steps, because providers
+        # transpose only a few axes. Time first: [2 2, z c, t, h w].
         u = self.transpose(self.reshape(u, [4, z, c, t, h * w]), [0, 2, 3, 1, 4])
         t *= z
         u = self.transpose(self.reshape(u, [2, 2, c * t, h, w]), [2, 3, 0, 4, 1])

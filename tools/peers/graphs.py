@@ -1,4 +1,4 @@
-"""The cases as onnx graphs, each in the ways that onnxruntime has for it."""
+"""The cases as onnx graphs, each in all ways that onnxruntime supports."""
 
 import json
 import os
@@ -24,7 +24,7 @@ def load(folder):
 
 
 def shape(case):
-    """Of the input, with a batch of 1."""
+    """The dimensions of the input, with a batch of 1."""
     if case["op"] == "attention":
         return [1, case["h"] * case["w"], case["in"]]
     if case["op"] == "conv3d":
@@ -46,7 +46,7 @@ def of(case, numbers):
 
 
 def model(nodes, inputs, output, constants, opset=21):
-    """One output, y; every input and output is f32."""
+    """A model with one output, y; every input and output is f32."""
     tensor = lambda name, dims: helper.make_tensor_value_info(name, TensorProto.FLOAT, dims)
     graph = helper.make_graph(
         nodes, "case", [tensor(k, v) for k, v in inputs.items()], [tensor("y", output)],
@@ -66,7 +66,7 @@ def conv(case, numbers):
 
 
 def write(folder):
-    """The case's graphs as files, by name; and what goes in."""
+    """Write the case's graphs; return their files by name, and the inputs."""
     case, numbers = load(folder)
     paths = {}
     if case["op"] == "decoder":
@@ -85,7 +85,7 @@ def silu():
 
 
 def norm(case, numbers):
-    """By GroupNormalization; by InstanceNormalization of groups, as PyTorch's
+    """A norm by GroupNormalization; by InstanceNormalization of groups, as PyTorch's
     exporter writes it; by LayerNormalization of groups; and by means."""
     dims, c = shape(case), case["in"]
     size = c // GROUPS * dims[2] * dims[3]
@@ -96,7 +96,7 @@ def norm(case, numbers):
     }
 
     def apart(nodes, **more):
-        """The norm of g is i."""
+        """A graph in which the norm of g is i."""
         before = [helper.make_node("Reshape", ["x", "grouped"], ["g"])]
         after = [
             helper.make_node("Reshape", ["i", "whole"], ["r"]),
@@ -129,7 +129,7 @@ def norm(case, numbers):
 
 
 def attention(case, _):
-    """By products and a softmax, and by onnxruntime's own operation."""
+    """Attention by products and a softmax, and by onnxruntime's own operation."""
     dims = shape(case)
     inputs = {name: dims for name in "qkv"}
     apart = [

@@ -8,7 +8,7 @@ import tflite
 
 import graphs
 
-SAME = 0  # padding; 0 is no fused activation, too
+SAME = 0  # padding; 0 also means no fused activation
 
 
 def transposed(a, *axes):
@@ -16,7 +16,7 @@ def transposed(a, *axes):
 
 
 class Model:
-    """One subgraph; every tensor is f32 but for axes."""
+    """A model with one subgraph; every tensor is f32, except axes."""
 
     def __init__(self):
         self.b = flatbuffers.Builder(1 << 20)
@@ -33,7 +33,7 @@ class Model:
         return self.tensor(data.shape, data)
 
     def add(self, code, inputs, shape, kind=0, **fields):
-        """An operation; kind names its options, of which fields are set."""
+        """Add an operation; kind names its options, in which fields are set."""
         y = self.tensor(shape)
         if code not in self.codes:
             self.codes.append(code)
@@ -47,7 +47,7 @@ class Model:
         return self.b.EndVector()
 
     def table(self, name, **fields):
-        """A table of the schema; values are numbers or offsets."""
+        """Write a table of the schema; values are numbers or offsets."""
         getattr(tflite, name + "Start")(self.b)
         for field, value in fields.items():
             getattr(tflite, f"{name}Add{field}")(self.b, value)
@@ -137,7 +137,7 @@ def attention(case, _):
 
 
 def write(folder):
-    """The case's model as a file. A whole decoder has none."""
+    """Write the case's model to a file. A whole decoder has none."""
     case, numbers = graphs.load(folder)
     if case["op"] == "decoder":
         return

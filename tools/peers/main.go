@@ -1,11 +1,11 @@
 //go:build !js
 
-// Command peers times Tessera's operations against the best peers, on the same
-// adapter, in turns, so that whatever else the machine does falls on all:
-// natively onnxruntime's WebGPU provider, in Chromium onnxruntime-web,
-// tfjs-backend-webgpu and LiteRT.js. Whole decoders of pictures against onnxruntime in
-// both, and `tessera decode` against a whole decoder in onnxruntime. tools/peers.sh sets
-// it up; it prints tables in markdown.
+// Command peers times Tessera's operations against the best peers, on the same adapter
+// and in turns, so that other load on the machine affects all of them equally: natively
+// onnxruntime's WebGPU provider, in Chromium onnxruntime-web, tfjs-backend-webgpu and
+// LiteRT.js. It also times whole decoders of pictures against onnxruntime in both, and
+// `tessera decode` against a whole decoder in onnxruntime. tools/peers.sh sets it up;
+// it prints tables in markdown.
 package main
 
 import (
@@ -29,7 +29,7 @@ type options struct {
 	build  string // folder
 	in     string
 	only   *regexp.Regexp
-	sizes  []int // of the pictures that whole decoders make
+	sizes  []int // of the pictures of whole decoders
 	rounds int
 	rest   time.Duration
 	report string
@@ -91,7 +91,7 @@ func run(o options) error {
 		default:
 			err = fmt.Errorf("-in is %q, expected native, chromium, decoder, pictures or chromium-pictures", where)
 		}
-		if err != nil { // after hours, maybe: what there is, is printed
+		if err != nil { // possibly after hours: print the results so far
 			break
 		}
 	}
@@ -124,7 +124,7 @@ func runChromium(o options, py *python, r *Report, cases []Case) error {
 	return r.part(inChromium, b.about.Adapter+", "+b.about.Agent, b.about.Versions).all(o, []runner{b}, cases)
 }
 
-// all measures the cases that are asked for.
+// all measures the selected cases.
 func (p *Part) all(o options, runners []runner, cases []Case) error {
 	for i, c := range slices.DeleteFunc(slices.Clone(cases), func(c Case) bool { return !o.only.MatchString(c.String()) }) {
 		if i > 0 {

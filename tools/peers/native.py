@@ -1,10 +1,10 @@
-"""The peer's side natively: onnxruntime's WebGPU provider, with no way back to the
-processor. A line in is an order, a line out the answer; numbers are files of f32.
-The Vulkan loader picks the adapter.
+"""The peer's native side: onnxruntime's WebGPU provider, without fallback to the
+processor. It reads one order per line and answers with one line; numbers are files of
+f32. The Vulkan loader selects the adapter.
 
     graphs DIR   writes the graphs of the case in DIR (case.json and *.bin), and its
                  model for LiteRT.js
-    open DIR     writes the graphs and sets them up; what NAME gives is DIR/NAME.out.
+    open DIR     writes the graphs and sets them up; NAME's output is DIR/NAME.out.
                  The answer has their names, and the errors by name
     run NAME N   runs N times: seconds each
     close        forgets the case
@@ -31,11 +31,11 @@ def session(path):
 
 
 def opened(folder):
-    """The sessions of a case by name, what goes in, and the errors."""
+    """The sessions of a case by name, the inputs, and the errors."""
     found, errors = {}, {}
     paths, feeds = graphs.write(folder)
     for graph, path in paths.items():
-        if found and graph.endswith("-in-parts"):  # needed where the whole fails
+        if found and graph.endswith("-in-parts"):  # only needed if the whole graph fails
             continue
         name = f"{PEER}:{graph}"
         try:

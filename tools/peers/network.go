@@ -7,7 +7,7 @@ import (
 	"tessera/vae"
 )
 
-// network is our side of a whole decoder, in one tile.
+// network is our side of a whole decoder, with one tile.
 type network struct {
 	model *vae.Model
 	plan  *vae.DecodePlan
@@ -15,10 +15,10 @@ type network struct {
 	y     vae.Frame
 }
 
-// networkSettings are those of the model.
+// networkSettings are the settings of the model.
 var networkSettings = vae.Settings{Precision: vae.F32}
 
-// newNetwork plans the decode of a case and owns the model, also if it fails.
+// newNetwork plans the decode of a case. It takes over the model, even if it fails.
 func newNetwork(model *vae.Model, c Case) (*network, error) {
 	n := &network{model: model, z: vae.Latent{Channels: c.In, Frames: c.T, Height: c.H / cell, Width: c.W / cell, Data: c.numbers().x}}
 	var err error
@@ -41,7 +41,7 @@ func (n *network) once() error {
 	return nil
 }
 
-// lay lays the picture out as the peers do: [C, H, W].
+// lay returns the picture in the peers' order: [C, H, W].
 func (n *network) lay() []float32 {
 	c, pixels := n.model.Config.Channels, n.y.Height*n.y.Width
 	y := make([]float32, c*pixels)

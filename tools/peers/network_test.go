@@ -16,7 +16,7 @@ import (
 	"tessera/vae"
 )
 
-// A whole decoder gives what the reference does, laid out as the peers' results are.
+// A whole decoder's result equals the reference, in the order of the peers' results.
 func TestNetwork(t *testing.T) {
 	dev := gputest.Open(t)
 	path := filepath.Join(t.TempDir(), checkpoint)
@@ -47,7 +47,7 @@ func TestNetwork(t *testing.T) {
 	assert.LessOrEqual(t, nmse(n.lay(), want), most)
 }
 
-// Times of whole decoders are in seconds, and why a peer has none is said.
+// Times of whole decoders are in seconds, and the report says why a peer has none.
 func TestDecodersReport(t *testing.T) {
 	cases := decoders([]int{512, 1024})
 	p := Part{Where: natively, Results: []*Result{

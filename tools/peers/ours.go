@@ -12,12 +12,12 @@ import (
 // side is our side of a case, on a device.
 type side interface {
 	once() error    // uploads the input, runs, and reads the output back
-	lay() []float32 // lays what once read out as the peers do
-	inPairs() bool  // whether frames are made two by two
+	lay() []float32 // returns the last output in the peers' order
+	inPairs() bool  // whether it computes two frames at once
 	close()
 }
 
-// ours is the side of an operation, recorded once, in f32.
+// ours is our side of an operation, recorded once, in f32.
 type ours struct {
 	dev      *gpu.Device
 	set      *wgsl.Set
@@ -26,13 +26,13 @@ type ours struct {
 	fills    map[*gpu.Buffer][]float32
 	of       Case
 	x, y     *gpu.Buffer
-	winograd bool   // frames are made two by two
-	in       []byte // as x has it
-	out      []byte // as y has it
+	winograd bool   // computes two frames at once
+	in       []byte // in x's layout
+	out      []byte // in y's layout
 }
 
-// newOurs records a case on a device, as the engine would for this adapter; single
-// has it make frames one by one where it would make two at once.
+// newOurs records a case on a device, as the engine would for this adapter. With single
+// it computes frames one by one instead of two at once.
 func newOurs(dev *gpu.Device, c Case, n numbers, single bool) (*ours, error) {
 	set, err := wgsl.NewSet(wgsl.F32, dev.Info(), nil)
 	if err != nil {
@@ -86,8 +86,8 @@ func (o *ours) tensor(label string, frames, channels int) wgsl.Tensor {
 	return t
 }
 
-// conv records a convolution with zeros around. Behind the last frame lies one of
-// zeros, which no causal network reads.
+// conv records a convolution with zero padding. The last frame is followed by a zero
+// frame, which no causal network reads.
 func (o *ours) conv(n numbers, single bool) {
 	c, kt := o.of, o.of.taps()
 	shape := wgsl.Shape{O: c.Out, I: c.In, KT: kt, KS: 3}
@@ -105,8 +105,8 @@ func (o *ours) conv(n numbers, single bool) {
 	o.singles(wgsl.Conv3D{Weights: weights, KT: kt, Step: 1, Stride: 1, Y: y}, x)
 }
 
-// singles records frames one by one. What the first would read before it is not
-// read, as the engine does it.
+// singles records frames one by one. Like the engine, it skips the taps before the
+// first frame.
 func (o *ours) singles(c wgsl.Conv3D, x wgsl.Tensor) {
 	behind := c.KT / 2
 	taps := []wgsl.Tap{{X: x, T: 0}, {X: x, T: 1}, {X: x, T: 2}}[:c.KT]
@@ -118,7 +118,7 @@ func (o *ours) singles(c wgsl.Conv3D, x wgsl.Tensor) {
 	o.set.Conv3D(o.batch, o.of.Op, c)
 }
 
-// before is how many frames of zeros lie before x.
+// before returns the number of zero frames before x.
 func (o *ours) before() int {
 	if o.winograd {
 		return 1
@@ -146,7 +146,7 @@ func (o *ours) attention() {
 	o.set.Attention(o.batch, c.Op, a)
 }
 
-// layOut puts [C, T, H, W] into o.in, channels last.
+// layOut writes [C, T, H, W] to o.in, channels last.
 func (o *ours) layOut(x []float32) {
 	c, pixels := o.of.In, o.of.pixels()
 	to := o.in[4*o.before()*o.of.H*o.of.W*c:]
@@ -155,8 +155,8 @@ func (o *ours) layOut(x []float32) {
 	}
 }
 
-// layOutTokens puts [3, tokens, C] into o.in: query, key and value of a token one
-// after the other.
+// layOutTokens writes [3, tokens, C] to o.in: query, key and value of each token in
+// sequence.
 func (o *ours) layOutTokens(x []float32) {
 	c, tokens := o.of.In, o.of.pixels()
 	for i, v := range x {
@@ -165,8 +165,8 @@ func (o *ours) layOutTokens(x []float32) {
 	}
 }
 
-// lay lays what once read out as the peers do: [C, T, H, W], of attention
-// [tokens, C].
+// lay returns the last output in the peers' order: [C, T, H, W], for attention [tokens,
+// C].
 func (o *ours) lay() []float32 {
 	y, pixels := make([]float32, o.of.outputs()), o.of.pixels()
 	for i := range y {
@@ -192,7 +192,7 @@ func (o *ours) once() error {
 }
 
 func encode(v []float32) []byte {
-	b, _ := binary.Append(nil, binary.LittleEndian, v) // fails for no []float32
+	b, _ := binary.Append(nil, binary.LittleEndian, v) // can't fail for []float32
 	return b
 }
 

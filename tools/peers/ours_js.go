@@ -1,8 +1,8 @@
 //go:build js
 
-// In a page peers is our side alone: globalThis.tessera has open(case, checkpoint),
-// once() and close(), which give promises, and result(). The checkpoint, a Uint8Array,
-// is a decoder's.
+// Command peers, in a page, is only our side: globalThis.tessera has open(case,
+// checkpoint), once() and close(), which return promises, and result(). The checkpoint,
+// a Uint8Array, is for a decoder.
 package main
 
 import (
@@ -53,7 +53,7 @@ func main() {
 	select {}
 }
 
-// promising is a function for JavaScript that may wait.
+// promising returns a JavaScript function for one that may wait.
 func promising(f func(args []js.Value) error) js.Func {
 	return js.FuncOf(func(_ js.Value, args []js.Value) any {
 		settle := js.FuncOf(func(_ js.Value, to []js.Value) any {
@@ -66,7 +66,7 @@ func promising(f func(args []js.Value) error) js.Func {
 			}()
 			return nil
 		})
-		defer settle.Release() // called by now
+		defer settle.Release() // it has been called by now
 		return js.Global().Get("Promise").New(settle)
 	})
 }

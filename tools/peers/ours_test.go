@@ -12,7 +12,7 @@ import (
 	"tessera/gpu/gputest"
 )
 
-// Every operation runs as the adapter has it, and frames at once are those one by one.
+// Every operation runs as on the adapter, and two frames at once equal separate frames.
 func TestOurs(t *testing.T) {
 	dev := gputest.Open(t)
 	for _, c := range []Case{

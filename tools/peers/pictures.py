@@ -11,12 +11,12 @@ import decoder
 GROUPS = 32
 
 # Bytes of a binding on lavapipe. onnxruntime's provider binds larger tensors in
-# segments, which its softmax and 3x3 convolutions don't take.
+# segments, which its softmax and 3x3 convolutions reject.
 BINDING = 128 << 20
 
 
 class Graph(decoder.Graph):
-    """Of one picture: values are lists of tensors [1, C, H, W] with a part of the
+    """A graph for one picture: values are lists of tensors [1, C, H, W] with a part of the
     channels each, of at most most bytes; without most there is one part."""
 
     def __init__(self, tensors, groups, most=None):
@@ -24,7 +24,7 @@ class Graph(decoder.Graph):
         self.most = most or math.inf
 
     def parts(self, c, h, w):
-        """Channels of each part of c."""
+        """The slices that split c channels into parts."""
         n = 1
         while 4 * c // n * h * w > self.most:
             n *= 2
@@ -78,8 +78,8 @@ class Graph(decoder.Graph):
         return self.add("Slice", [x, *(self.constant(np.array([v], "i8")) for v in (start, end, axis))], shape)
 
     def attention(self, name, x):
-        """Of some queries at once, as diffusers slices it to save memory, where the
-        scores have more than most bytes."""
+        """Attention. If the scores have more than most bytes, it processes some queries at
+        once, as diffusers slices them to save memory."""
         _, c, h, w = self.shapes[x[0]]
         n = h * w
         g = self.norm(name + ".norm", x, False)
@@ -120,8 +120,8 @@ class Graph(decoder.Graph):
 
 
 def models(path, latent):
-    """By name, of a checkpoint, for a latent of this shape: as PyTorch exports it and,
-    for pictures so large that the provider may fail, in parts that each fit a binding."""
+    """The graphs of a checkpoint by name, for a latent of this shape: as PyTorch exports it
+    and, if the picture is so large that the provider may fail, in parts that fit a binding."""
     whole = Graph(decoder.checkpoint(path)[0], GROUPS)
     found = {"decoder": model(whole, latent)}
     if max(4 * math.prod(shape) for shape in whole.shapes.values()) > BINDING:
@@ -130,7 +130,7 @@ def models(path, latent):
 
 
 def model(g, latent):
-    """From x to y."""
+    """Adds the decoder from x to y."""
     g.nodes.append(helper.make_node("Identity", g.decoder(latent), ["y"]))
     picture = (1, 3, 8 * latent[2], 8 * latent[3])
     tensor = lambda name, dims: helper.make_tensor_value_info(name, TensorProto.FLOAT, dims)

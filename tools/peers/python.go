@@ -11,13 +11,13 @@ import (
 	"os/exec"
 )
 
-// python is native.py or decoder.py: a process that takes an order a line and answers with a
-// line of JSON.
+// python is a process of native.py or decoder.py, which reads one order per line and
+// answers with one line of JSON.
 type python struct {
 	cmd      *exec.Cmd
 	in       io.WriteCloser
 	out      *bufio.Reader
-	versions map[string]string // of peers
+	versions map[string]string // of the peers
 }
 
 func startPython(interpreter string, script ...string) (*python, error) {
@@ -53,7 +53,7 @@ func (p *python) ask(to any, order string, words ...any) error {
 	return p.answer(to)
 }
 
-// graphs writes those of the case in a folder and tells their names.
+// graphs writes the graphs of the case in a folder and returns their names.
 func (p *python) graphs(folder string) (names []string, err error) {
 	return names, p.ask(&names, "graphs", folder)
 }

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// Report is all that was measured.
+// Report holds all measurements.
 type Report struct {
 	Commit    string   `json:"commit"`
 	Command   string   `json:"command"`
@@ -22,7 +22,7 @@ type Report struct {
 	Decoder   *Decoder `json:"decoder,omitempty"`
 }
 
-// Load is the machine's at the start and at the end.
+// Load is the machine's load at the start and at the end.
 type Load struct {
 	Before string `json:"before"`
 	After  string `json:"after"`
@@ -38,11 +38,11 @@ const (
 type Part struct {
 	Where    string            `json:"where"`
 	Adapter  string            `json:"adapter"`
-	Versions map[string]string `json:"versions"` // of peers
+	Versions map[string]string `json:"versions"` // of the peers
 	Results  []*Result         `json:"results"`
 }
 
-// bar is what a ratio is to reach.
+// bar is the ratio that a case must reach.
 func (p *Part) bar(c Case) float64 {
 	switch {
 	case c.Op == decoder:
@@ -55,7 +55,7 @@ func (p *Part) bar(c Case) float64 {
 	return 8
 }
 
-// commit is what this program was built of, by peers.sh.
+// commit is the commit that peers.sh built this program from.
 var commit = "unknown"
 
 func newReport() *Report {
@@ -93,10 +93,10 @@ func (r *Report) markdown() string {
 	return b.String()
 }
 
-// inSeconds is the unit of whole decoders.
+// inSeconds is the unit for whole decoders.
 const inSeconds = "s"
 
-// unit is that of the part's times, and how many of them a second has.
+// unit returns the unit of the part's times, and how many of it make a second.
 func (p *Part) unit() (name string, of float64) {
 	if len(p.Results) > 0 && p.Results[0].Case.Op == decoder {
 		return inSeconds, 1
@@ -147,7 +147,7 @@ func list(b *strings.Builder, what string, lines []string) {
 
 func (r *Result) row(b *strings.Builder, of float64) {
 	fmt.Fprintf(b, "| %v | %s |", r.Case, r.Case.Of)
-	speed := "" // of what is no product
+	speed := "" // empty if the case is not a product
 	if r.GFLOPs > 0 {
 		speed = fmt.Sprintf("%.1f", r.GFLOPs)
 	}
@@ -166,7 +166,7 @@ func (r *Result) row(b *strings.Builder, of float64) {
 	}
 }
 
-// ratio is bold where it holds its bar.
+// ratio is bold if it reaches its bar.
 func ratio(of, bar float64) string {
 	if of < bar {
 		return fmt.Sprintf("%.1f×, missed", of)
@@ -174,7 +174,7 @@ func ratio(of, bar float64) string {
 	return fmt.Sprintf("**%.1f×**", of)
 }
 
-// words are a time, or why there is none.
+// words returns a time, or why there is none.
 func (t Time) words() (words string, timed bool) {
 	if words, timed = strings.CutSuffix(t.Not, slower); timed {
 		return words, true

@@ -22,19 +22,20 @@ import (
 // inputs are what a step's result depends on.
 type inputs struct {
 	builds   []build
-	except   string   // the end of names of embedded files that do not count
-	files    []string // paths of git that it reads besides, relative to the module's root
+	except   string   // suffix of embedded files that do not count
+	files    []string // other files that it reads: git paths, relative to the module's root
 	versions []string // installed Debian packages
 }
 
-// build is programs and tests of packages, with all that they import.
+// build is a set of packages whose programs and tests are built, with all their
+// imports.
 type build struct {
 	env      string // such as GOOS=js
 	packages []string
 }
 
-// fingerprint is a sum of a command line and of what it builds and reads. Comments, the
-// names of Go files and their order do not change it.
+// fingerprint returns a hash of a command line and of what it builds and reads. It
+// ignores comments and the names and order of Go files.
 func (in inputs) fingerprint(command string) (string, error) {
 	parts := []string{command}
 	for _, b := range in.builds {
@@ -72,10 +73,10 @@ type listed struct {
 	GoFiles, CgoFiles, EmbedFiles []string
 }
 
-// code sums the module's own files in the packages and all that they import. Tests
-// are those of the packages themselves; go list names them by their import paths.
-// The page in web/dist, which git ignores, is a build of its own; embedded files whose
-// names end in except do not count.
+// code hashes the module's files in the packages and in all their imports. Tests are
+// only those of the packages themselves; go list names them by their import paths. It
+// ignores the page in web/dist, which git ignores and which is built separately, and
+// embedded files whose names end in except.
 func (b build) code(except string) (parts []string, err error) {
 	args := append([]string{"list", "-deps", "-test", "-json=Dir,ImportPath,Module,GoFiles,CgoFiles,EmbedFiles"}, b.packages...)
 	cmd := exec.Command("go", args...)
@@ -97,7 +98,7 @@ func (b build) code(except string) (parts []string, err error) {
 			continue
 		}
 		of, _, _ := strings.Cut(p.ImportPath, " ")
-		if strings.HasSuffix(of, "/tools/test") { // of which the command counts
+		if strings.HasSuffix(of, "/tools/test") { // only its command counts
 			continue
 		}
 		for _, name := range slices.Concat(p.GoFiles, p.CgoFiles, p.EmbedFiles) {
@@ -124,7 +125,7 @@ func (b build) code(except string) (parts []string, err error) {
 	}
 }
 
-// under are the files in a folder and its folders; none where the folder is missing.
+// under lists the files in a folder and its subfolders; none if the folder is missing.
 func under(dir string) (files []string, err error) {
 	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() {
@@ -138,8 +139,8 @@ func under(dir string) (files []string, err error) {
 	return files, err
 }
 
-// tracked are git's files under some paths, but for documents and what this program
-// writes.
+// tracked lists git's files under some paths, without documents and this program's
+// outputs.
 func tracked(paths []string) ([]string, error) {
 	out, err := exec.Command("git", append([]string{"ls-files", "-z", "--"}, paths...)...).Output()
 	if err != nil {
@@ -149,7 +150,7 @@ func tracked(paths []string) ([]string, error) {
 	return slices.DeleteFunc(files, func(f string) bool { return filepath.Ext(f) == ".md" || f == committed }), nil
 }
 
-// sumOf sums a file without its comments.
+// sumOf hashes a file without its comments.
 func sumOf(file string) (string, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -159,13 +160,12 @@ func sumOf(file string) (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// bare is a file's text without comments and empty lines, as far as its kind is
-// known.
+// bare removes comments and empty lines from a file, if its kind is known.
 func bare(file string, data []byte) []byte {
 	switch filepath.Ext(file) {
 	case ".go":
 		return tokens(data)
-	case ".wgsl": // has no strings
+	case ".wgsl": // WGSL has no strings
 		return withoutComments(data, "//", true)
 	case ".js", ".c":
 		return withoutComments(data, "//", false)
@@ -175,7 +175,7 @@ func bare(file string, data []byte) []byte {
 	return data
 }
 
-// withoutComments drops comments that fill a line, and with `behind` those behind
+// withoutComments removes comments that fill a line, and with `behind` also those after
 // code.
 func withoutComments(data []byte, mark string, behind bool) []byte {
 	var out []byte
@@ -190,7 +190,7 @@ func withoutComments(data []byte, mark string, behind bool) []byte {
 	return out
 }
 
-// tokens are a Go file's, one a line, with its directives.
+// tokens lists the tokens of a Go file, one per line, with its directives.
 func tokens(data []byte) []byte {
 	files := token.NewFileSet()
 	var s scanner.Scanner
@@ -215,11 +215,11 @@ func tokens(data []byte) []byte {
 // outside are the Debian packages whose programs and drivers tests use.
 var outside = []string{"mesa-vulkan-drivers", "chromium", "firefox-esr", "ffmpeg", "nginx-light"}
 
-// versions are those of the packages in outside that are installed. It asks anew each
-// time, since the step setup installs them.
+// versions returns the installed versions of the packages in outside. It asks each
+// time, because the step setup installs them.
 func versions() map[string]string {
 	args := append([]string{"-W", "-f", "${Package} ${Version}\n"}, outside...)
-	out, _ := exec.Command("dpkg-query", args...).Output() // fails where one is missing, and prints the others
+	out, _ := exec.Command("dpkg-query", args...).Output() // it fails if one is missing, but prints the others
 	found := map[string]string{}
 	for line := range strings.Lines(string(out)) {
 		if name, version, _ := strings.Cut(strings.TrimSpace(line), " "); version != "" {

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// module writes files into a new module under git and goes there.
+// module writes files into a new module under git and changes to its folder.
 func module(t *testing.T, files map[string]string) {
 	t.Helper()
 	t.Chdir(t.TempDir())
@@ -21,8 +21,8 @@ func module(t *testing.T, files map[string]string) {
 	command(t, "git", "add", ".")
 }
 
-// Comments, documents and names of Go files change no fingerprint; code, tests, shaders,
-// test data and other files that are listed do.
+// Comments, documents and names of Go files do not change a fingerprint; code, tests,
+// shaders, test data and other listed files do.
 func TestFingerprint(t *testing.T) {
 	files := map[string]string{
 		"go.mod":          "module m\n\ngo 1.26\n",

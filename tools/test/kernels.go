@@ -12,21 +12,21 @@ import (
 	"strings"
 )
 
-// kernels are what a step runs of package wgsl's.
+// kernels selects what a step runs of package wgsl.
 type kernels struct {
-	driver  string // on which they run
-	tables  string // the set in TABLES, which wgsl/cases_test.go lists
-	changed bool   // only those whose assembled texts changed since they last passed here
+	driver  string // Vulkan driver
+	tables  string // the set in TABLES, see wgsl/cases_test.go
+	changed bool   // only kernels whose assembled texts changed since they last passed here
 }
 
-// file remembers with which texts each kernel last passed on the driver, one
-// "OPERATION/NAME CHECKSUM" a line.
+// file returns the file that records with which texts each kernel last passed on the
+// driver, one "OPERATION/NAME CHECKSUM" per line.
 func (k kernels) file() string { return filepath.Join(logs, "kernels-"+k.driver) }
 
-// kernelLine is what wgsl's TestSources logs of a kernel.
+// kernelLine matches the log of wgsl's TestSources for a kernel.
 var kernelLine = regexp.MustCompile(`\bkernel (\S+/\S+) ([0-9a-f]{16})\b`)
 
-// kernelTexts are checksums of the kernels' assembled texts, by OPERATION/NAME.
+// kernelTexts returns checksums of the kernels' assembled texts, by OPERATION/NAME.
 func kernelTexts(ctx context.Context) (map[string]string, error) {
 	cmd := exec.CommandContext(ctx, "go", "test", "-v", "-run", "^TestSources$", "./wgsl")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
@@ -44,7 +44,7 @@ func kernelTexts(ctx context.Context) (map[string]string, error) {
 	return sums, nil
 }
 
-// readKernels reads such a file; a missing or damaged file has fewer kernels.
+// readKernels reads such a file; in a missing or damaged file, kernels are missing.
 func readKernels(file string) map[string]string {
 	data, _ := os.ReadFile(file)
 	sums := map[string]string{}
@@ -56,13 +56,13 @@ func readKernels(file string) map[string]string {
 	return sums
 }
 
-// changedKernels are those whose texts differ from the ones with which they passed.
+// changedKernels lists those whose texts differ from the ones with which they passed.
 func changedKernels(file string, sums map[string]string) []string {
 	before := readKernels(file)
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(sums)), func(name string) bool { return before[name] == sums[name] })
 }
 
-// rememberKernels notes that all kernels passed with these texts.
+// rememberKernels records that all kernels passed with these texts.
 func rememberKernels(file string, sums map[string]string) error {
 	var text strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(sums)) {
@@ -71,10 +71,11 @@ func rememberKernels(file string, sums map[string]string) error {
 	return replace(file, text.String())
 }
 
-// cannotRun is what package wgsl logs of a kernel that the driver lacks something for.
+// cannotRun matches package wgsl's log for a kernel that the driver can't run.
 var cannotRun = regexp.MustCompile(`can't run kernel (\w+)`)
 
-// notRun are those of some kernels that the driver could not run, by a step's log.
+// notRun returns those of the named kernels that the driver could not run, from a
+// step's log.
 func notRun(log []byte, names []string) []string {
 	lacking := map[string]bool{}
 	for _, m := range cannotRun.FindAllSubmatch(log, -1) {
@@ -89,7 +90,7 @@ func notRun(log []byte, names []string) []string {
 	return list
 }
 
-// replace writes a file whole or not at all.
+// replace writes a file atomically.
 func replace(file, text string) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
 		return err

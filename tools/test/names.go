@@ -19,8 +19,8 @@ type event struct {
 	Action, Package, Test, Output string
 }
 
-// passedNames are the tests and cases that passed in the steps' last runs, as
-// "RUNTIME PACKAGE TEST". Skipped ones are not among them.
+// passedNames lists the tests and cases that passed in the steps' last runs, as
+// "RUNTIME PACKAGE TEST", without skipped ones.
 func passedNames() (map[string]bool, error) {
 	names := map[string]bool{}
 	for _, s := range steps {
@@ -46,8 +46,8 @@ func passedNames() (map[string]bool, error) {
 	return names, nil
 }
 
-// runtime is where the step's Go tests run. Two drivers of one runtime count as one:
-// SwiftShader has the kernels that lavapipe would not take.
+// runtime names where the step's Go tests run. Two drivers of one runtime count as one:
+// SwiftShader runs the kernels that lavapipe would not choose.
 func (s *step) runtime() string {
 	if strings.HasPrefix(s.name, "chromium") {
 		return "chromium"
@@ -55,7 +55,7 @@ func (s *step) runtime() string {
 	return "native"
 }
 
-// printNames prints the names of tests that passed, for compareNames to read later.
+// printNames prints the names of passed tests, for compareNames.
 func printNames(w io.Writer) error {
 	names, err := passedNames()
 	for _, name := range slices.Sorted(maps.Keys(names)) {
@@ -64,8 +64,8 @@ func printNames(w io.Writer) error {
 	return err
 }
 
-// compareNames prints what a file of names has that did not pass now, and the other
-// way round. Lines of renamed, "OLD NEW", are of tests that have another name now.
+// compareNames prints the names in a file that did not pass now, and the names that are
+// new. Lines of renamed, "OLD NEW", are renamed tests.
 func compareNames(w io.Writer, old, renamed string) error {
 	now, err := passedNames()
 	if err != nil {

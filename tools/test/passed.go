@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// committed remembers across machines which steps passed, and on what.
+// committed records for all machines which steps passed, and with which inputs.
 const committed = "tests/passed"
 
-// here remembers steps of make check and make test that Go's own cache does not.
+// here records steps of make check and make test that Go's cache does not remember.
 const here = "build/test/passed"
 
 // pass is a line of such a file: a step, its inputs' fingerprint and the day.
@@ -37,7 +37,7 @@ func readPassed(file string) (list []pass, err error) {
 	return list, err
 }
 
-// passedOn is the day on which a step passed with these inputs, "" if it did not.
+// passedOn returns the day on which a step passed with these inputs, "" if it did not.
 func passedOn(file, step, fingerprint string) (string, error) {
 	list, err := readPassed(file)
 	for _, p := range list {
@@ -48,7 +48,7 @@ func passedOn(file, step, fingerprint string) (string, error) {
 	return "", err
 }
 
-// remember notes that a step passed, in place of what was noted of it before.
+// remember records that a step passed; this replaces its old line.
 func remember(file, step, fingerprint string) error {
 	list, err := readPassed(file)
 	if err != nil {

@@ -14,12 +14,12 @@ import (
 	"strings"
 )
 
-// left is what tests/testenv logs where -short leaves out a test, or a part of it.
+// left is the message of tests/testenv if -short leaves out a test, or a part of it.
 const left = "left to make test-all"
 
-// leftOut are the arguments of go test for what -short left out of packages in the last
-// run of a step: a test, a case of one, or whole a test that left out a part of itself.
-// ok is false where the step has not run here or left out nothing.
+// leftOut returns go test's arguments for what -short left out of packages in a step's
+// last run: tests, cases, and whole tests that left out a part. ok is false if the step
+// has not run here or left out nothing.
 func leftOut(step string, packages []string) (args string, ok bool, err error) {
 	f, err := os.Open(filepath.Join(logs, step+".json"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -49,7 +49,7 @@ func leftOut(step string, packages []string) (args string, ok bool, err error) {
 	return "-run '" + only(names) + "' " + strings.Join(slices.Sorted(maps.Keys(in)), " "), true, nil
 }
 
-// among reports whether patterns as go test takes them, ./DIR or ./DIR/..., have a package.
+// among reports whether a package matches go test's patterns, ./DIR or ./DIR/....
 func among(path string, patterns []string) bool {
 	_, path, _ = strings.Cut(path, "/")
 	return slices.ContainsFunc(patterns, func(p string) bool {
@@ -58,14 +58,14 @@ func among(path string, patterns []string) bool {
 	})
 }
 
-// only is a pattern for -run that takes these tests and cases.
+// only returns a -run pattern for these tests and cases.
 func only(names map[string]bool) string {
 	var patterns []string
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		var levels []string
 		covered, path := false, ""
 		for level := range strings.SplitSeq(name, "/") {
-			covered = covered || names[path] // by a test that it is a case of
+			covered = covered || names[path] // by the test that contains it
 			path = strings.TrimPrefix(path+"/"+level, "/")
 			levels = append(levels, "^"+regexp.QuoteMeta(level)+"$")
 		}

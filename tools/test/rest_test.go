@@ -27,7 +27,7 @@ func TestLeftOut(t *testing.T) {
 	require.NoError(t, os.MkdirAll(logs, 0o777))
 	require.NoError(t, os.WriteFile(filepath.Join(logs, "tests.json"), []byte(log), 0o666))
 	for packages, expected := range map[string]string{
-		"./a ./b/...": `-run '^TestX$/^one_\(1\)$/^f16$|^TestY$' m/a m/b/c`, // TestY runs its case
+		"./a ./b/...": `-run '^TestX$/^one_\(1\)$/^f16$|^TestY$' m/a m/b/c`, // TestY includes its case
 		"./b/c":       `-run '^TestY$' m/b/c`,
 		"./b":         "",
 	} {
@@ -38,7 +38,8 @@ func TestLeftOut(t *testing.T) {
 	}
 }
 
-// Each package that leaves something out by -short is in one step that runs it.
+// Each package that leaves something out with -short is in exactly one step that runs
+// it.
 func TestEveryRestHasStep(t *testing.T) {
 	out, err := exec.Command("git", "grep", "--full-name", "-lE", `testenv\.(Long|Short)\(`, "--", "../../*_test.go").Output()
 	require.NoError(t, err)

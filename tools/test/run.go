@@ -16,25 +16,25 @@ import (
 	"time"
 )
 
-// logs is the folder of what steps write.
+// logs is the folder for the steps' outputs.
 const logs = "build/test"
 
-// atOnce is how many steps run at once.
+// atOnce is the number of steps that run at once.
 const atOnce = 2
 
-// run is some steps in order.
+// run runs steps in order.
 type run struct {
 	name  string // of the set; "" for single steps
 	list  []step
-	again bool          // whether steps run that passed with the same inputs
-	limit time.Duration // after which no step runs on; 0 is none
+	again bool          // run even steps that passed with equal inputs
+	limit time.Duration // after which all steps end; 0: none
 
 	mu      sync.Mutex
 	started int
 	ended   map[string]bool
 	passed  map[string]bool
 	failed  []string
-	cut     []string  // by the limit
+	cut     []string  // steps cut by the limit
 	over    time.Time // when the limit was reached
 }
 
@@ -62,7 +62,7 @@ func (r *run) run(ctx context.Context) error {
 	return r.until(ctx, limited)
 }
 
-// until is run within a second context, whose end by errLimit is no failure.
+// until runs within a second context; if that ends by errLimit, it is no failure.
 func (r *run) until(ctx, limited context.Context) error {
 	if err := os.MkdirAll(logs, 0o777); err != nil {
 		return err
@@ -109,11 +109,11 @@ func (r *run) until(ctx, limited context.Context) error {
 	return nil
 }
 
-// oldestFirst moves the steps that are remembered behind the others, the one that passed
-// longest ago first, so that a limit does not leave the same ones each time.
+// oldestFirst moves the remembered steps behind the others, the one that passed longest
+// ago first, so that a limit does not always cut the same ones.
 func (r *run) oldestFirst() {
 	day := map[string]string{}
-	list, _ := readPassed(committed) // a file that cannot be read is an error of its first step
+	list, _ := readPassed(committed) // the first step reports an unreadable file
 	for _, p := range list {
 		day[p.step] = p.day
 	}
@@ -131,8 +131,8 @@ func (r *run) oldestFirst() {
 	})
 }
 
-// next is the first step that has not begun, once what it waits for has ended; nil after
-// the last.
+// next returns the first step that has not started, once the step it waits for has
+// ended; nil after the last.
 func (r *run) next(ctx context.Context, changed *sync.Cond) *step {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -157,7 +157,7 @@ func (r *run) has(name string) bool {
 	return false
 }
 
-// one runs a step, unless it passed with the same inputs.
+// one runs a step, unless it passed with equal inputs.
 func (r *run) one(ctx context.Context, s *step) {
 	start := time.Now()
 	file, fingerprint, day, err := r.known(s)
@@ -239,8 +239,8 @@ func (s *step) failedBefore(end time.Time) bool {
 	return false
 }
 
-// known is what is remembered of a step with these inputs: the day it passed, "" if
-// it did not; and where that goes.
+// known returns what is recorded about a step with these inputs: the day it passed, ""
+// if it did not; and the file for it.
 func (r *run) known(s *step) (file, fingerprint, day string, err error) {
 	if s.inputs == nil {
 		return "", "", "", nil
@@ -303,8 +303,8 @@ func (s skip) Error() string { return s.why }
 
 func (s *step) log() string { return filepath.Join(logs, s.name+".log") }
 
-// execute runs a step's command with its output in a file. A last line of
-// "skipped: REASON" says that it could not. With rest it runs only what another step
+// execute runs a step's command with its output in a file. If the last line is
+// "skipped: REASON", the step could not run. With rest it runs only what another step
 // left out.
 func (s *step) execute(ctx context.Context, rest bool, say func(string, ...any)) error {
 	log, err := os.Create(s.log())
@@ -341,7 +341,7 @@ func (s *step) execute(ctx context.Context, rest bool, say func(string, ...any))
 	return err
 }
 
-// packages passes on gotestsum's lines of packages that ran for a while.
+// packages passes on gotestsum's lines about slow packages.
 type packages struct {
 	say  func(string, ...any)
 	rest []byte
@@ -361,8 +361,8 @@ func (p *packages) Write(b []byte) (int, error) {
 	}
 }
 
-// ending is what tells of a failure: gotestsum's list of failed tests, or the last
-// lines.
+// ending returns the end of a failed step's log: gotestsum's list of failed tests, or
+// the last lines.
 func ending(file string) string {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -380,8 +380,9 @@ func ending(file string) string {
 	return strings.Join(lines, "") + "all of it: " + file + "\n"
 }
 
-// environment is of every step. What lies outside of the module, and so out of sight
-// of Go's test cache, is in TESSERA_MACHINE, which tests read that depend on it.
+// environment returns the environment of every step. Programs outside of the module are
+// invisible to Go's test cache, so TESSERA_MACHINE has their versions, and tests that
+// depend on them read it.
 func environment() []string {
 	env := []string{"CGO_ENABLED=0", "TESSERA_MACHINE=" + machine()}
 	if _, set := os.LookupEnv("GPU"); !set {
@@ -390,7 +391,7 @@ func environment() []string {
 	return env
 }
 
-// machine names the versions of what tests use besides Go.
+// machine lists the versions of what tests use besides Go.
 func machine() string {
 	var all []string
 	found := versions()

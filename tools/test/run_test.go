@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Two steps run at once, a step waits for the one that it needs, one that is alone runs
+// Two steps run at once, a step waits for the one that it needs, an exclusive step runs
 // alone, and all run although one fails.
 func TestRun(t *testing.T) {
 	t.Chdir(t.TempDir())
@@ -50,7 +50,7 @@ func TestRun(t *testing.T) {
 	assert.Less(t, at("-d"), min(at("+e"), at("+f")), "all wait for d: %v", order)
 }
 
-// A cancelled step leaves no program behind that it started.
+// Cancelling a step also ends the programs that it started.
 func TestCancel(t *testing.T) {
 	t.Chdir(t.TempDir())
 	require.NoError(t, os.MkdirAll("tools", 0o777))
@@ -65,14 +65,14 @@ func TestCancel(t *testing.T) {
 	require.Eventually(t, func() bool { _, err := os.Stat("child"); return err == nil }, time.Minute, time.Millisecond)
 }
 
-// At its limit a run ends the step that runs, begins no other, and fails only for tests
+// At its limit a run ends the running step, starts no other, and fails only for tests
 // that had failed by then. Of the remembered steps the oldest comes first.
 func TestLimit(t *testing.T) {
 	for name, c := range map[string]struct {
-		event string // of a test of the step that the limit ends
+		event string // of a test in the step that the limit ends
 		err   string
 	}{
-		"nothing failed": {`{"Time":"2999-01-01T00:00:00Z","Action":"fail","Package":"p","Test":"T"}`, ""}, // by the interrupt
+		"nothing failed": {`{"Time":"2999-01-01T00:00:00Z","Action":"fail","Package":"p","Test":"T"}`, ""}, // because of the interrupt
 		"a test failed":  {`{"Time":"2001-01-01T00:00:00Z","Action":"fail","Package":"p","Test":"T"}`, "failed: long"},
 	} {
 		t.Run(name, func(t *testing.T) {

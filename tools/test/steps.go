@@ -2,7 +2,7 @@ package main
 
 import "fmt"
 
-// set is which runs a step belongs to.
+// set is the runs that a step belongs to.
 type set uint8
 
 const (
@@ -17,34 +17,35 @@ var sets = map[string]set{"check": check, "test": test, "all": all}
 type step struct {
 	name    string
 	in      set
-	after   string   // the step that has to end first
-	alone   bool     // no other step runs meanwhile: it replaces files that they read, or fails on a busy machine
+	after   string   // the step that must end first
+	alone   bool     // run no other step meanwhile: it replaces files that they read, or fails on a busy machine
 	does    string   // a shell command line
-	tests   string   // arguments of go test, which runs behind it
+	tests   string   // arguments of go test, which runs after `does`
 	env     []string // NAME=value
-	shows   string   // what its passing shows
-	makes   string   // a file that must be there for its passing to be remembered
-	kernels *kernels // of package wgsl that it runs, where passing is remembered for each
-	// rest is the step that left out by -short what this one is for. It runs all tests
-	// unless that step passed in the same run: an old or partial log lacks some.
+	shows   string   // what it proves if it passes
+	makes   string   // a file that must exist for its passing to be remembered
+	kernels *kernels // the kernels of package wgsl that it runs, if each is remembered
+	// rest is the step whose -short left out what this one runs. It runs all tests
+	// unless that step passed in the same run: an old or partial log is incomplete.
 	rest string
-	// inputs, where passing is remembered: nil runs each time, since it is quick or
-	// since Go's own test cache remembers. A step of only those kernels that changed
-	// runs all of them where its inputs did.
+	// inputs for remembering that it passed. nil: it runs each time, because it is fast
+	// or because Go's test cache remembers. A step of only changed kernels runs all of
+	// them if its inputs changed.
 	inputs *inputs
 }
 
 const (
 	staticcheck = "honnef.co/go/tools/cmd/staticcheck@v0.8.2"
+	misspell    = "github.com/golangci/misspell/cmd/misspell@v0.8.0"
 	govulncheck = "golang.org/x/vuln/cmd/govulncheck@v1.8.0"
 	gosec       = "github.com/securego/gosec/v2/cmd/gosec@v2.22.11"
 	gotestsum   = "gotest.tools/gotestsum@v1.13.0"
 )
 
-// command is the step's command line.
+// command returns the step's command line.
 func (s *step) command() string { return s.commandFor(s.tests) }
 
-// commandFor is the step's command line with other arguments of go test.
+// commandFor returns the step's command line with other arguments of go test.
 func (s *step) commandFor(tests string) string {
 	if tests == "" {
 		return s.does
@@ -53,28 +54,28 @@ func (s *step) commandFor(tests string) string {
 		logs, gotestsum, s.name, tests, s.does)
 }
 
-// swiftshader is the Vulkan driver in Debian's package chromium. It compiles shaders
-// in a fifth of lavapipe's time, and has no f16.
+// swiftshader is the Vulkan driver in Debian's package chromium. It compiles shaders in
+// a fifth of lavapipe's time, and has no f16.
 const swiftshader = "/usr/lib/chromium/vk_swiftshader_icd.json"
 
 var onlySwiftShader = []string{"VK_DRIVER_FILES=" + swiftshader, "VK_ICD_FILENAMES=" + swiftshader}
 
-// usual sets TABLES for lavapipe where SwiftShader runs the kernels that lavapipe would
-// not take.
+// usual sets TABLES for lavapipe if SwiftShader runs the kernels that lavapipe would
+// not choose.
 const usual = `[ ! -f ` + swiftshader + ` ] || export TABLES=usual;`
 
-// oneThread keeps lavapipe in the thread that calls it. Small dispatches wait for other
-// threads for as long as they compute, and another step has the other core.
+// oneThread keeps lavapipe in the calling thread. Small dispatches otherwise wait for
+// other threads as long as they compute, and another step has the other core.
 const oneThread = "LP_NUM_THREADS=0"
 
-// unoptimised has lavapipe compile in half the time, for kernels that it would not
+// unoptimised makes lavapipe compile in half the time, for kernels that it would not
 // choose and that run only once.
 const unoptimised = "GALLIVM_PERF=nopt"
 
-// onSwiftShader ends a step where the driver is missing.
+// onSwiftShader ends a step if the driver is missing.
 const onSwiftShader = `[ -f ` + swiftshader + ` ] || { echo "skipped: no ` + swiftshader + `"; exit 0; };`
 
-// inChromium are the environment and the flags of tests in a browser.
+// inChromium is the environment and the flags of tests in a browser.
 const inChromium = `command -v "${CHROMIUM:-chromium}" >/dev/null || { echo "skipped: no chromium"; exit 0; }; go build -o build/wasmtest ./tools/wasmtest && export GOOS=js GOARCH=wasm &&`
 
 var (
@@ -84,7 +85,7 @@ var (
 	pageFile = []string{"web", "vae/families_first.go", "tools/web.sh", "tools/page.js", "tools/offline.js", "assets"}
 )
 
-// steps are in the order in which they begin: the longest early, so that two of them
+// steps are in the order in which they start: the longest early, so that two of them
 // end together.
 var steps = []step{
 	{name: "setup", in: test | all, does: "tools/deps.sh --test",
@@ -95,6 +96,8 @@ var steps = []step{
 		shows: "go vet finds nothing, natively and in a page's code"},
 	{name: "staticcheck", in: check | test | all, does: "go run " + staticcheck + " ./...",
 		shows: "staticcheck finds nothing"},
+	{name: "spelling", in: check | test | all, does: spelling,
+		shows: "documents, comments and messages have no common misspelling"},
 	{name: "nodevice", in: check, tests: "-short -p 2 -skip ^Fuzz ./...", env: []string{"GPU=none"},
 		shows: "tests that need no device"},
 	{name: "operations", in: check, kernels: &kernels{driver: "lavapipe", tables: "usual", changed: true},
@@ -183,7 +186,15 @@ var steps = []step{
 		shows:  "no code that is often a hole"},
 }
 
-// vulnerabilities skips where the network has no data.
+// spelling is British in documents and in Go's comments; code has the names of other
+// libraries. It ignores ComfyUI's folder python_embeded, its normalized latents, and a
+// state of the reference implementation.
+const spelling = `bin=$PWD/` + logs + `/bin && GOBIN=$bin go install ` + misspell + ` && ours() { git ls-files -z -co --exclude-standard -- "$@" ':!*.tr.md' ':!web/strings/tr.js' ':!web/vendor'; } && find="-error -i embeded,normalized,initializing" &&
+ours '*.md' web/strings/en.js | xargs -0 $bin/misspell $find -locale UK &&
+ours '*.go' | xargs -0 $bin/misspell $find -locale UK -source go &&
+ours '*.go' '*.wgsl' '*.js' '*.mjs' '*.py' '*.sh' '*.html' '*.css' Makefile | xargs -0 $bin/misspell $find`
+
+// vulnerabilities skips the step if the network has no data.
 const vulnerabilities = `out=$(go run ` + govulncheck + ` ./... 2>&1) && { printf '%s\n' "$out"; exit; }; printf '%s\n' "$out"; case $out in *"fetching vulnerabilities: "*) echo "skipped: no vulnerability data" ;; *) exit 1 ;; esac`
 
 // unsafeButMeant are gosec's rules that are left out:

@@ -24,11 +24,11 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// Without the vulnerability data the step is skipped and says so. Any other failure
+// Without the vulnerability data the step is skipped with a message. Any other failure
 // fails it. The tools are pinned.
 func TestVulnerabilityStep(t *testing.T) {
 	for name, c := range map[string]struct {
-		tool string // what stands for go
+		tool string // stands in for go
 		ok   bool
 		says string
 	}{

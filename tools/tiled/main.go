@@ -1,6 +1,6 @@
-// Command tiled draws what the reference's tiles do to a photograph: decoded in one
-// piece, decoded in blended tiles, and the difference between the two, amplified.
-// docs/benchmarks/2026-11-22-tiled.md has the command.
+// Command tiled shows the effect of the reference's tiles on a photograph: decoded in
+// one piece, decoded in blended tiles, and the amplified difference.
+// docs/reference/accuracy.md has the command.
 package main
 
 import (
@@ -87,7 +87,7 @@ func run(model, photograph string, tile, overlap, gain int, out string) error {
 	})
 }
 
-// decode is a picture's pixels [h, w, 3].
+// decode returns a picture's pixels [h, w, 3].
 func decode(ctx context.Context, m *vae.Model, z vae.Latent, h, w int, o vae.Options) (pixels []float32, err error) {
 	for f, err := range m.Decode(ctx, z, vae.DecodeOptions{Options: o, Frames: 1, Height: h, Width: w}) {
 		if err != nil {
@@ -100,8 +100,7 @@ func decode(ctx context.Context, m *vae.Model, z vae.Latent, h, w int, o vae.Opt
 	return pixels, nil
 }
 
-// compare is the PSNR between pictures, and the largest difference in codes of 8
-// bits.
+// compare returns the PSNR between pictures, and the largest difference in 8-bit codes.
 func compare(a, b []float32) (psnr, most float64) {
 	var squares float64
 	for i := range a {
@@ -112,7 +111,7 @@ func compare(a, b []float32) (psnr, most float64) {
 	return 10 * math.Log10(4*float64(len(a))/squares), most
 }
 
-// column is a picture with what stands above it.
+// column is a picture with its title.
 type column struct {
 	title string
 	at    func(i int) float32 // in [-1, 1]

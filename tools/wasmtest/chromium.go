@@ -14,8 +14,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// browse opens the server's page in a new Chromium and waits for the binary's
-// exit code. Nothing of the browser is left when it returns.
+// browse opens the server's page in a new Chromium and waits for the binary's exit
+// code. When it returns, the browser has ended.
 func browse(ctx context.Context, s *server) (int, error) {
 	program, err := chromium()
 	if err != nil {
@@ -29,7 +29,7 @@ func browse(ctx context.Context, s *server) (int, error) {
 		chromedp.Flag("disable-background-networking", true),
 		chromedp.Flag("disable-component-update", true),
 		chromedp.Flag("disable-sync", true),
-		chromedp.Flag("enable-unsafe-webgpu", true), // else no adapter without a GPU
+		chromedp.Flag("enable-unsafe-webgpu", true), // without it there is no adapter without a GPU
 	}
 	if os.Geteuid() == 0 {
 		options = append(options, chromedp.NoSandbox) // it refuses to start otherwise
@@ -73,7 +73,7 @@ func fail(to chan<- error, err error) {
 	}
 }
 
-// cause is why ctx ended, if it did, or else err.
+// cause returns why ctx ended, if it did, or else err.
 func cause(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -81,8 +81,8 @@ func cause(ctx context.Context, err error) error {
 	return err
 }
 
-// chromium is the program that $CHROMIUM names, or the first of the usual
-// names on the path.
+// chromium returns the program that $CHROMIUM names, or the first of the usual names on
+// the path.
 func chromium() (string, error) {
 	if name := os.Getenv("CHROMIUM"); name != "" {
 		return name, nil

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// These tests run in the browser, on the file system that fs.js makes.
+// These tests run in the browser, on the file system of fs.js.
 
 func TestModuleFiles(t *testing.T) {
 	data, err := os.ReadFile("fs_js_test.go")
@@ -114,7 +114,7 @@ func TestTemporaryDirectories(t *testing.T) {
 	require.Equal(t, "/tmp", at)
 }
 
-// TestAsked does what the native test asks for by the environment.
+// TestAsked does what the native test requests through the environment.
 func TestAsked(t *testing.T) {
 	switch os.Getenv("ASKED") {
 	case "fail":

@@ -6,9 +6,9 @@
 //	go build -o build/wasmtest ./tools/wasmtest
 //	GOOS=js GOARCH=wasm go test -exec "$PWD/build/wasmtest" ./wgsl
 //
-// The tests see their working directory, the module's files, read-only, a /tmp
-// in memory and the environment, as natively. $CHROMIUM names another Chromium
-// than the one on the path.
+// As natively, the tests see their working directory, the module's files, read-only, a
+// /tmp, here in memory, and the environment. $CHROMIUM names another Chromium than the
+// one on the path.
 package main
 
 import (
@@ -55,8 +55,8 @@ func run(ctx context.Context, binary string, args []string, stdout, stderr io.Wr
 	return browse(ctx, s)
 }
 
-// grace is what the tests have to report that their time is over. A wasm
-// program that never yields can't.
+// grace is the time for the tests to report that their time is over. A wasm program
+// that never yields can't.
 const grace = 20 * time.Second
 
 // timeout is the value of -test.timeout, 0 for none.
@@ -70,8 +70,8 @@ func timeout(args []string) time.Duration {
 	return 0
 }
 
-// watchParent cancels when whoever started this program is gone, since what it
-// leaves behind is a browser at work.
+// watchParent cancels when the process that started this program ends, because
+// otherwise the browser would keep running.
 func watchParent(cancel context.CancelCauseFunc) {
 	for parent := os.Getppid(); os.Getppid() == parent; {
 		time.Sleep(time.Second)

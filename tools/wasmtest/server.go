@@ -24,10 +24,10 @@ import (
 //go:embed page
 var page embed.FS
 
-// server gives a page on loopback what it needs to run a test binary, and
-// takes its output and exit code.
+// server provides a page on loopback with everything to run a test binary, and receives
+// its output and exit code.
 type server struct {
-	url    string // of the page; holds a secret
+	url    string // of the page; contains a secret
 	exited chan int
 	stdout io.Writer
 	stderr io.Writer
@@ -39,7 +39,7 @@ type server struct {
 	files  *os.Root
 }
 
-// start is what worker.js begins with.
+// start is what worker.js requests first.
 type start struct {
 	Args []string          `json:"args"`
 	Env  map[string]string `json:"env"`
@@ -90,7 +90,7 @@ func (s *server) close() {
 	s.files.Close()
 }
 
-// moduleRoot is the nearest directory upwards with a go.mod, or else dir.
+// moduleRoot returns the nearest parent directory with a go.mod, or else dir.
 func moduleRoot(dir string) (string, error) {
 	for at := dir; ; at = filepath.Dir(at) {
 		switch _, err := os.Stat(filepath.Join(at, "go.mod")); {
@@ -104,7 +104,7 @@ func moduleRoot(dir string) (string, error) {
 	}
 }
 
-// findWasmExec is the toolchain's wasm_exec.js.
+// findWasmExec returns the toolchain's wasm_exec.js.
 func findWasmExec() (string, error) {
 	out, err := exec.Command("go", "env", "GOROOT").Output()
 	if err != nil {
@@ -113,12 +113,12 @@ func findWasmExec() (string, error) {
 	return filepath.Join(strings.TrimSpace(string(out)), "lib", "wasm", "wasm_exec.js"), nil
 }
 
-// room is what wasm_exec.js has for arguments and environment, pointers
-// included, less some slack.
+// room is the space of wasm_exec.js for arguments and environment, including pointers,
+// minus some slack.
 const room = 7 << 10
 
-// environment is what fits of the variables, the shortest first: a runner of
-// tests may have a hundred of kilobytes, tests ask for GPU=require.
+// environment returns the variables that fit, the shortest first: a test runner may
+// have hundreds of kilobytes, tests need GPU=require.
 func environment(args, variables []string) map[string]string {
 	left := room
 	for _, a := range args {
@@ -147,7 +147,7 @@ func reply(w http.ResponseWriter, v any) {
 }
 
 func (s *server) wasm(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("Content-Type", "application/wasm") // else the browser won't compile it as it comes
+	w.Header().Set("Content-Type", "application/wasm") // required for streaming compilation
 	http.ServeFile(w, r, s.binary)
 }
 
@@ -206,6 +206,6 @@ func (s *server) exit(_ http.ResponseWriter, r *http.Request) {
 	}
 	select {
 	case s.exited <- code:
-	default: // the first counts
+	default: // the first one counts
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"tessera/tests/testenv"
 )
 
-// sink is a buffer that may be written and read at once.
+// sink is a buffer for concurrent reads and writes.
 type sink struct {
 	sync.Mutex
 	bytes.Buffer
@@ -44,7 +44,7 @@ func binary(t *testing.T) string {
 	if _, err := chromium(); err != nil {
 		testenv.Missing(t, "%v", err)
 	}
-	_, err := os.Stat("fs_js_test.go") // which go's test cache then watches
+	_, err := os.Stat("fs_js_test.go") // so that go's test cache watches it
 	require.NoError(t, err)
 	path := filepath.Join(t.TempDir(), "wasmtest.test")
 	build := exec.Command("go", "test", "-c", "-o", path, ".")
@@ -54,8 +54,7 @@ func binary(t *testing.T) string {
 	return path
 }
 
-// TestRun runs tests in the browser: those of the file system, and some that
-// end badly.
+// TestRun runs tests in the browser: those of the file system, and some that end badly.
 func TestRun(t *testing.T) {
 	path := binary(t)
 	for _, c := range []struct {
@@ -84,8 +83,8 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestStop: a program that never yields is stopped with its browser, and what
-// it wrote before has arrived.
+// TestStop: stopping ends a program that never yields together with its browser, and
+// earlier output has arrived.
 func TestStop(t *testing.T) {
 	path := binary(t)
 	t.Setenv("ASKED", "spin")
@@ -104,7 +103,7 @@ func TestTimeout(t *testing.T) {
 	require.Zero(t, timeout([]string{"-test.v=true"}))
 }
 
-// TestEnvironment: what is asked for goes in, whatever else there is.
+// TestEnvironment: requested variables are passed, however many others exist.
 func TestEnvironment(t *testing.T) {
 	variables := []string{"LONG=" + strings.Repeat("x", 8000), "GPU=require", "EMPTY="}
 	for range 500 {

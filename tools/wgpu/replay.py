@@ -1,6 +1,6 @@
-# Replays the cases of the operation tables on wgpu, which runs and compiles
-# WGSL for Firefox: tools/wgpu.sh writes them (gpu/gputest/export.go says how
-# they lie) and runs this. The device has WebGPU's default limits.
+# Replays the cases of the operation tables on wgpu, which compiles and runs WGSL in
+# Firefox. tools/wgpu.sh writes them (gpu/gputest/export.go describes their format) and
+# runs this. The device has WebGPU's default limits.
 import collections
 import json
 import multiprocessing
@@ -23,7 +23,7 @@ class Failure(Exception):
 
 
 def compare(got, want, bound):
-    """What gputest.Compare says."""
+    """Compare like gputest.Compare."""
     if not 0 <= bound <= LOOSEST:
         raise Failure(f"bound {bound} is not in [0, {LOOSEST}]")
     if got.shape != want.shape:
@@ -41,7 +41,7 @@ def compare(got, want, bound):
 
 
 def chunks(groups):
-    """Boxes of a grid that every device can dispatch, as (start, size)."""
+    """Split a grid into boxes that every device can dispatch, as (start, size)."""
     for z in range(0, groups[2], MOST_GROUPS):
         for y in range(0, groups[1], MOST_GROUPS):
             for x in range(0, groups[0], MOST_GROUPS):
@@ -62,7 +62,7 @@ class Replay:
         return f"wgpu-native {'.'.join(map(str, native.lib_version_info))}, {info['device']}, {info['description']}"
 
     def program(self, p, size):
-        """The pipeline and the layout of its bindings."""
+        """Create the pipeline and the layout of its bindings."""
         key = json.dumps([p["source"], p["constants"], p["writes"], size], sort_keys=True)
         if key not in self.programs:
             entries = [{"type": "uniform", "has_dynamic_offset": True, "min_binding_size": size}]
@@ -91,7 +91,7 @@ class Replay:
         return out
 
     def submit(self, case, buffers):
-        """Runs the commands in order; a dispatch wider than a grid may be is cut."""
+        """Run the commands in order; a dispatch wider than the grid's limit is cut."""
         encoder = self.device.create_command_encoder()
         slots, dispatches = [], []
         for c in case["commands"]:
@@ -160,7 +160,7 @@ def load(path):
 
 
 def start():
-    """Makes a process's device."""
+    """Create a process's device."""
     global replay
     replay = Replay()
 
@@ -180,7 +180,7 @@ def lacks(sources):
 
 
 def one(path):
-    """A case's operation, test, what became of it, why, and its texts."""
+    """Run a case: its operation, test, outcome, reason, and texts."""
     case, data = load(path)
     texts = [p["source"] for p in case["programs"]]
     if why := lacks(texts):
@@ -193,7 +193,7 @@ def one(path):
 
 
 def compiles(path):
-    """A text's name, what became of it, why, and the text."""
+    """Compile a text: its name, outcome, reason, and the text."""
     text = path.read_text()
     if why := lacks([text]):
         return path.name, "skipped", why, text
@@ -205,7 +205,7 @@ def compiles(path):
 
 
 def spoilt(path):
-    """Every way to spoil a case that is found good, so that good means something."""
+    """Every way to spoil a good case, to show that the comparison detects it."""
     case, data = load(path)
     want = case["want"]
     number = np.frombuffer(data, "<f8", 1, want["at"])[0] + 1

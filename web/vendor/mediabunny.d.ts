@@ -1,2 +1,2 @@
-// tools/web.sh puts mediabunny's own module beside this file.
+// tools/web.sh puts the mediabunny module beside this file.
 export * from 'mediabunny';

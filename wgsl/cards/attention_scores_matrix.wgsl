@@ -1,9 +1,9 @@
 // attention_scores_matrix: attention_scores.wgsl by subgroup matrices, for activations stored as f16
 //
-// The same q, kv and s, with the same Params. A workgroup makes TALL*M queries x
-// BLOCK keys, as pointwise_matrix.wgsl does pixels and channels: keys are the
-// weights. Sums are f32. Reference: ref/attention.go. WG and the sizes of matrices
-// are in cards_matrix.go. Grid: (queries / (TALL*M), keys/BLOCK).
+// Bindings and Params are those of attention_scores.wgsl. A workgroup makes TALL*M
+// queries x BLOCK keys, like pixels and channels in pointwise_matrix.wgsl: keys are the
+// weights. Sums are f32. Reference: ref/attention.go. WG and the sizes of matrices are
+// in cards_matrix.go. Grid: (queries / (TALL*M), keys/BLOCK).
 
 #import tile
 #import elem
@@ -15,7 +15,7 @@
 @group(0) @binding(2) var<storage, read> kv: array<elem4>;
 @group(0) @binding(3) var<storage, read_write> s: array<vec4<f32>>;
 
-override WHOLE: bool = false; // channels are a multiple of what is fetched at a time
+override WHOLE: bool = false; // channels are a multiple of those fetched at a time
 
 const LOWEST: f32 = -3e38;
 const TALL: u32 = DOWN * ROWS;
@@ -27,7 +27,7 @@ var<workgroup> queries: array<array<vec4<u32>, M * PITCH * AHEAD>, (FETCHES * WG
 var<workgroup> keys: array<array<vec4<u32>, WIDE * PITCH * AHEAD>, (WEIGHTS * WG / 2u + WIDE - 1u) / WIDE>; // [subgroups across][DEPTH channels][key][channel]
 var<workgroup> sums: array<array<vec4<f32>, M * N / 4u>, SUBGROUPS>;
 
-// token is how far token n is from the first, clamped to the last.
+// token is the offset of token n from the first one, clamped to the last.
 fn token(n: u32, last: u32) -> u32 { return min(n, last) * 3u * params.C4; }
 
 @compute @workgroup_size(WG)
@@ -35,11 +35,12 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     let group = workgroup + params.first.xyz;
     let i0 = group.x * TALL * M;
     let j0 = group.y * BLOCK;
-    let mine = id % SUBGROUPS; // where subgroups are smaller than they may be, two do the same
+    let mine = id % SUBGROUPS; // with smaller subgroups than the largest, two compute the same matrices
     let down = mine / ACROSS * ROWS;
     let across = mine % ACROSS;
 
-    // The queries and keys that this invocation fetches, 8 channels of each, and where they are put.
+    // The queries and keys that this invocation fetches, 8 channels of each, and where
+    // it stores them.
     let part = local % 2u;
     let row = local / (2u * M);
     let here = local / 2u % M * PITCH + part;
@@ -51,7 +52,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
 #unroll weights WEIGHTS
     var key{weights} = params.k_at + token(j0 + (local + {weights}u * WG) / 2u, min(params.keys, params.N - params.key) - 1u) + params.C4 + 2u * part;
 #end
-    // As in pointwise_matrix: sums begin as products of nothing.
+    // Sums start as products of zeros, see flat_matrix.wgsl.
 #unroll rows ROWS
 #unroll columns COLUMNS
     var sum{rows}{columns} = subgroupMatrixMultiplyAccumulate(Left(), Right(), Sum());
@@ -108,7 +109,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
 #end
 }
 
-// store writes one of each subgroup's matrices of sums.
+// store writes one matrix of sums of each subgroup.
 fn store(m: u32, n: u32, i0: u32, j0: u32, local: u32) {
     for (var i = local; i < SUBGROUPS * M * N / 4u; i += WG) {
         let by = i / (M * N / 4u);

@@ -1,10 +1,10 @@
-// attention_softmax_matrix: attention_softmax.wgsl, whose powers are halves
+// attention_softmax_matrix: attention_softmax.wgsl with exponentials stored as halves
 //
 //   s      [queries, keys]  f32  read_write  scores, as bits; then powers, halves in the first half of each row
 //   state  [queries]        vec4 read_write  maximum, sum of powers, decay
 //
-// What the sum adds up are the halves, as they are multiplied with. One invocation
-// per query. Reference: ref/attention.go. Grid: queries / WG. WG is in kernels.go.
+// The sum adds up the halves, because the products use them. One invocation per query.
+// Reference: ref/attention.go. Grid: queries / WG. WG is in kernels.go.
 
 #import tile
 #import attention_params

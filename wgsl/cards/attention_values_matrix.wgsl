@@ -2,12 +2,13 @@
 //
 //   s  [queries, keys]  halves  read  powers of attention_softmax_matrix, in the first half of each row
 //
-// The same kv, state, acc and o, with the same Params. A workgroup makes TALL*M
-// queries in BLOCK channels, as pointwise_matrix.wgsl does pixels: powers are what
-// is multiplied, values the weights. Values are turned on their way into workgroup
-// memory, four keys of four channels at a time, so that a product has the keys of a
-// channel next to each other. Sums are f32. Reference: ref/attention.go. WG and the
-// sizes of matrices are in cards_matrix.go. Grid: (queries / (TALL*M), C/BLOCK).
+// The other bindings and Params are those of attention_values.wgsl. A workgroup makes
+// TALL*M queries in BLOCK channels, like pixels in pointwise_matrix.wgsl: the
+// exponentials are the left matrices, the values the weights. Values are transposed on
+// their way into workgroup memory, four keys of four channels at a time, so that the
+// keys of a channel are adjacent for a product. Sums are f32. Reference:
+// ref/attention.go. WG and the sizes of matrices are in cards_matrix.go. Grid: (queries
+// / (TALL*M), C/BLOCK).
 
 #import tile
 #import elem
@@ -21,10 +22,10 @@
 @group(0) @binding(4) var<storage, read_write> acc: array<vec4<f32>>;
 @group(0) @binding(5) var<storage, read_write> o: array<elem4>;
 
-override WHOLE: bool = false; // keys are a multiple of what is multiplied at a time
+override WHOLE: bool = false; // keys are a multiple of those multiplied at a time
 
 const TALL: u32 = DOWN * ROWS;
-const FOURS: u32 = AHEAD * DEPTH / 4u; // of keys, multiplied at a time
+const FOURS: u32 = AHEAD * DEPTH / 4u; // fours of keys, multiplied at a time
 const_assert FETCHES * WG >= 2u * TALL * M;
 const_assert TURNS * WG == FOURS * BLOCK / 4u;
 const_assert WG % (2u * M) == 0u && (WG & (WG - 1u)) == 0u && (WIDE & (WIDE - 1u)) == 0u;
@@ -37,11 +38,12 @@ var<workgroup> sums: array<array<vec4<f32>, M * N / 4u>, SUBGROUPS>;
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) local: u32, @builtin(subgroup_id) id: u32) {
     let group = workgroup + params.first.xyz;
     let i0 = group.x * TALL * M;
-    let mine = id % SUBGROUPS; // where subgroups are smaller than they may be, two do the same
+    let mine = id % SUBGROUPS; // with smaller subgroups than the largest, two compute the same matrices
     let down = mine / ACROSS * ROWS;
     let across = mine % ACROSS;
 
-    // The powers of 8 keys and the values of 4 that this invocation fetches, and where they are put.
+    // The exponentials of 8 keys and the values of 4 that this invocation fetches, and
+    // where it stores them.
     let part = local % 2u;
     let row = local / (2u * M);
     let here = local / 2u % M * PITCH + part;
@@ -52,15 +54,16 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
 #unroll fetches FETCHES
     var power{fetches} = min(i0 + (local + {fetches}u * WG) / 2u, params.queries - 1u) * (params.keys / 4u) + part;
 #end
-    // Beyond the last key there are numbers of the frame, or zeros: they weigh nothing.
+    // Beyond the last key there are numbers of the frame, or zeros; their weight is
+    // zero.
     var value = params.k_at + 4u * four * token + 2u * params.C4 + group.y * (BLOCK / 4u) + local / FOURS;
-    // As in pointwise_matrix: sums begin as products of nothing.
+    // Sums start as products of zeros, see flat_matrix.wgsl.
 #unroll rows ROWS
 #unroll columns COLUMNS
     var sum{rows}{columns} = subgroupMatrixMultiplyAccumulate(Left(), Right(), Sum());
 #end
 #end
-    // Dawn counts the turns of loops, but of one whose bound is constant.
+    // Dawn counts the iterations of a loop unless its bound is constant.
     let steps = (params.keys + AHEAD * DEPTH - 1u) / (AHEAD * DEPTH);
     for (var step = 0u; step < 0x1000000u; step++) {
         if step >= steps { break; }
@@ -118,7 +121,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
 #end
 }
 
-// store writes one of each subgroup's matrices of sums.
+// store writes one matrix of sums of each subgroup.
 fn store(m: u32, n: u32, i0: u32, block: u32, local: u32) {
     let done = params.key + params.keys >= params.N;
     for (var i = local; i < SUBGROUPS * M * N / 4u; i += WG) {

@@ -1,12 +1,11 @@
 // conv3d_matrix: conv3d.wgsl by subgroup matrices, for activations stored as f16
 //
-// The same y, x0 to x2 and bias, with the same Params. A workgroup makes TALL rows
-// of M pixels in BLOCK output channels; each of its subgroups ROWS of these rows in
-// COLUMNS*N channels, a matrix of sums for each row and N channels. For each
-// temporal tap and DEPTH input channels the pixels under the tile are put into
-// workgroup memory, with zeros where there is no pixel or channel, and for each row
-// of taps the weights: a tap then is a product of matrices, whose left one begins
-// at another pixel. Sums are f32.
+// The other bindings and Params are those of conv3d.wgsl. A workgroup makes TALL rows
+// of M pixels in BLOCK output channels. Each of its subgroups makes ROWS of these rows
+// in COLUMNS*N channels, with a matrix of sums for each row and N channels. For each
+// temporal tap and DEPTH input channels it copies the pixels under the tile to
+// workgroup memory, with zeros outside of x, and for each row of taps the weights. A
+// tap is then a matrix product whose left matrix starts at another pixel. Sums are f32.
 //
 //   weight  [C_out/BLOCK, taps, C_in/DEPTH, 3, 3, BLOCK, DEPTH]  weight  read
 //

@@ -1,9 +1,9 @@
 // conv3d_strided_matrix: conv3d_strided.wgsl by subgroup matrices, for activations stored as f16
 //
-// The same y, x0 to x2 and bias, with the same Params. A workgroup makes TALL*M pixels
-// in BLOCK output channels as pointwise_matrix.wgsl does, for each of the taps the
-// pixels under it, with zeros where there is none. A pixel of x is under no more than
-// 2.25 taps, too few to keep a tile of them as conv3d_matrix.wgsl does. Sums are f32.
+// The other bindings and Params are those of conv3d.wgsl. A workgroup makes TALL*M
+// pixels in BLOCK output channels like pointwise_matrix.wgsl, from the pixels under one
+// tap after the other, with zeros outside of x. A pixel of x is under at most 2.25
+// taps, too few to keep a tile of them like conv3d_matrix.wgsl does. Sums are f32.
 //
 //   weight  [C_out/BLOCK, taps, C_in/DEPTH, 3, 3, BLOCK, DEPTH]  weight  read
 //

@@ -1,5 +1,6 @@
-// conv3d.wgsl's convolution through workgroup memory: what conv3d_tiled.wgsl and
-// conv3d_tiled_f16.wgsl share. They import what is kept there.
+// The convolution of conv3d.wgsl through workgroup memory, shared by conv3d_tiled.wgsl
+// and conv3d_tiled_f16.wgsl. They import the storage in workgroup memory,
+// cards/tiles_*.wgsl.
 
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> x0: array<elem4>;
@@ -18,7 +19,7 @@ const PER_TAP: u32 = 12u * PIECES; // pieces of weights under a row of taps
 var<workgroup> pixels: array<array<array<Four, LANES>, INPUTS>, 3>;     // [tap][input][segment]
 var<workgroup> matrices: array<array<array<Piece, PER_TAP>, 3>, LANES>; // [block][tap][column, input, output]
 
-// fetch puts four channels of the pixel at `at` under every temporal tap.
+// fetch stores four channels of the pixel at `at` for every temporal tap.
 fn fetch(q: u32, lane: u32, at: u32, inside: bool) {
 #unroll k 3
     if KT > {k}u { pixels[{k}][q][lane] = select(Four(), four(x{k}[params.x{k}_at + at]), inside); }
@@ -60,7 +61,8 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     start(&sums, min(block, (params.C_out4 - 1u) / WIDE));
     let tap_size = 3u * params.C_in4 * PER_TAP; // weights of one temporal tap
     let w_block = (params.weight_at + min(block, (params.C_out4 - 1u) / WIDE) * params.weight_stride) / (WIDE / PIECES) + lane;
-    // The two pixels that this invocation fetches: clamped into the row, and whether they are inside of it.
+    // The two pixels that this invocation fetches: their columns, clamped into the row,
+    // and whether they are inside of it.
     let s_in = vec2<i32>(i32(STRIDE * s + deep)) + vec2<i32>(0, i32(LANES)) + params.left;
     let clamped = clamp(s_in, vec2<i32>(), vec2<i32>(i32(SCALE * params.W_in) - 1));
     let column = vec2<u32>(clamped) / SCALE * params.C_in4;

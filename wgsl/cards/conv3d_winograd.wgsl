@@ -1,6 +1,6 @@
 // conv3d_winograd: y[2f+n,r,s,o] = bias[o] + sum_{k,i,j,c} W[o,c,k,i,j] * x_{n+k}[f, r+i+top, s+j+left, c]  (+ y[2f+n,r,s,o]), n = 0, 1
 //
-// conv3d.wgsl's convolution with three temporal taps of frames two by two
+// The convolution of conv3d.wgsl with three temporal taps, two frames at once
 // (cards/winograd.wgsl).
 //
 //   x0 .. x3  [pairs, H_in, W_in, C_in]  elem    read        from x0_at .. x3_at on: what the first pair reads
@@ -9,11 +9,10 @@
 //   y         [2*pairs, H, W, C_out]     elem    read_write  from y_at on; aliases nothing; with
 //                                                            ACCUMULATE it holds the residual
 //
-// Offsets *_at, x_stride (between pairs), y_stride (between frames) and
-// weight_stride (between blocks) count vec4s. Outside of x in space is zero. One
-// invocation makes PIXELS pixels of a row in BLOCK output channels of
-// both frames; sums are f32, and so are those of frames. Reference: ref/conv3d.go.
-// WG, PIXELS and BLOCK are in kernels.go.
+// Offsets *_at, x_stride (between pairs), y_stride (between frames) and weight_stride
+// (between blocks) count vec4s. Pixels outside of x are zero. One invocation makes
+// PIXELS pixels of a row in BLOCK output channels of both frames. Sums of products and
+// of frames are f32. Reference: ref/conv3d.go. WG, PIXELS and BLOCK are in kernels.go.
 // Grid: (segments of rows / across, C_out/BLOCK / (WG/across), pairs).
 
 #import tile

@@ -1,4 +1,5 @@
-// An invocation of conv3d_winograd.wgsl and conv3d_winograd_passes.wgsl, which import how frames are made.
+// The entry point of conv3d_winograd.wgsl and conv3d_winograd_passes.wgsl, which import
+// frames().
 
 #import cards/winograd
 

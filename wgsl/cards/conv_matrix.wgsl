@@ -1,6 +1,6 @@
-// What conv3d_matrix.wgsl and conv_up_matrix.wgsl compute, which say how: SIDE x SIDE
-// taps for each temporal tap, with the pixels under them in workgroup memory. They
-// declare SCALE, KT, params and what these bind, and
+// The computation shared by conv3d_matrix.wgsl and conv_up_matrix.wgsl: SIDE x SIDE
+// taps for each temporal tap, with the pixels under them in workgroup memory. The
+// kernel declares SCALE, KT, params, the bindings and
 //
 //   fn wide() -> u32                  pixels in a row
 //   fn corner(group, r, s) -> Corner  where what is under pixel (r, s) begins
@@ -11,7 +11,7 @@
 struct Corner {
     row: i32, // of x, under the first tap of row r
     column: i32,
-    weight: u32, // in vec4s of numbers
+    weight: u32, // offset in vec4s of numbers
 }
 
 override WHOLE: bool = false; // C_in is a multiple of DEPTH
@@ -20,21 +20,21 @@ const TALL: u32 = DOWN * ROWS;
 const LONG: u32 = M + SIDE - 1u;        // pixels under a row of the tile
 const UNDER: u32 = TALL + SIDE - 1u;    // rows under the tile
 const DEEP: u32 = FETCHES * WG / 2u;    // pixels fetched
-const OUTPUTS: u32 = WEIGHTS * WG / 2u; // outputs of a tap, of all that are there
+const OUTPUTS: u32 = WEIGHTS * WG / 2u; // outputs of all taps together
 const CHUNK: u32 = SIDE * SIDE * BLOCK * DEPTH / 8u; // weights of all taps and DEPTH inputs, as bound
-const SUMS: u32 = M * N / 4u;           // of a matrix
-const APART: u32 = WIDE * PITCH / SUMS; // matrices of sums where weights of WIDE outputs lie
+const SUMS: u32 = M * N / 4u;           // vec4s of a matrix
+const APART: u32 = WIDE * PITCH / SUMS; // matrices of sums in the space of WIDE outputs' weights
 
-// All that is fetched has room: given less, AMD's compiler saves registers and moves
-// what is in them.
+// Everything fetched has room. With less, AMD's compiler saves registers and then moves
+// their contents.
 const ROOM: u32 = (DEEP + LONG - 1u) / LONG * LONG;
 const_assert DEEP >= UNDER * LONG;
 const_assert OUTPUTS >= SIDE * SIDE * BLOCK;
 const_assert SUBGROUPS <= APART * (OUTPUTS / WIDE);
 
-// Arrays lie in arrays so that where a matrix begins in the inner one is known
-// when the text is compiled: its bounds then need no looking at, and cards' own
-// loads of matrices are used.
+// The arrays are nested so that the start of a matrix in the inner one is known at
+// compile time. Then its bounds need no check, and cards use their own loads of
+// matrices.
 var<workgroup> pixels: array<array<vec4<u32>, LONG * PITCH>, ROOM / LONG>; // [row][column][input]
 var<workgroup> matrices: array<array<vec4<u32>, WIDE * PITCH>, (OUTPUTS + WIDE - 1u) / WIDE>; // [row, column of taps, subgroups across][output][input]; at last sums
 
@@ -46,13 +46,13 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     let s = group.x % per_row * M;
     let f = group.z;
     let begin = corner(group, r, s);
-    let mine = id & (SUBGROUPS - 1u); // where subgroups are smaller than they may be, two do the same
+    let mine = id & (SUBGROUPS - 1u); // with smaller subgroups than the largest, two compute the same matrices
     let down = mine / ACROSS * ROWS;
     let across = mine % ACROSS;
 
-    let part = local % 2u; // 8 channels of a pixel, of 16, that this invocation fetches
+    let part = local % 2u; // 8 of the 16 channels of a pixel, which this invocation fetches
 
-    // Sums begin as products of nothing, as those of pointwise_matrix.wgsl.
+    // Sums start as products of zeros, see flat_matrix.wgsl.
 #unroll rows ROWS
 #unroll columns COLUMNS
     var sum{rows}{columns} = subgroupMatrixMultiplyAccumulate(Left(), Right(), Sum());
@@ -61,11 +61,12 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     var w = (params.weight_at + begin.weight) / 2u + local;
 #unroll frames FRAMES
     for (var frame = {frames}u; frame < min(KT, {frames}u + 4u - FRAMES); frame++) {
-        // All lines at once: with this loop AMD's compiler moves fewer sums in the one
-        // that multiplies (conv3d 516 instructions for 533, conv_up 437 for 459).
+        // All lines at once: with this loop AMD's compiler moves fewer sums in the loop
+        // that multiplies (conv3d 516 instructions instead of 533, conv_up 437 instead
+        // of 459).
         for (var line = 0u; line < SIDE; line += SIDE) {
-            // The pixels that this invocation fetches, 8 channels of each: where they
-            // are, and whether they are inside of x.
+            // The pixels that this invocation fetches, 8 channels of each: their
+            // places, and whether they are inside of x.
 #unroll fetches FETCHES
             let q{fetches} = min((local + {fetches}u * WG) / 2u, ROOM - 1u);
             let r{fetches} = begin.row + i32(q{fetches} / LONG);
@@ -130,7 +131,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
 #end
 }
 
-// store takes one of each subgroup's matrices of sums, which lie in matrices.
+// store writes one matrix of sums of each subgroup, by way of `matrices`.
 fn store(m: u32, n: u32, r: u32, s: u32, group: vec3<u32>, local: u32) {
     for (var i = local; i < SUBGROUPS * SUMS; i += WG) {
         let by = i / SUMS;

@@ -1,9 +1,9 @@
 // conv_up_f16: conv_up.wgsl with products of halves, for activations stored as f16
 //
-// The same y, x0 to x2, weight and bias, with the same Params. Products of a row of taps and four
-// input channels are added up as halves, their sums in f32. Reference: ref/conv_up.go. WG,
-// PIXELS and BLOCK are in kernels.go.
-// Grid: (segments / across, blocks / (WG/across), frames).
+// Bindings and Params are those of conv_up.wgsl. Products of a row of taps and four
+// input channels are summed as halves, these sums in f32. Reference: ref/conv_up.go.
+// WG, PIXELS and BLOCK are in kernels.go. Grid: (segments / across, blocks /
+// (WG/across), frames).
 
 #import tile
 #import elem
@@ -19,7 +19,7 @@
 @group(0) @binding(5) var<storage, read> bias: array<vec4<f32>>;
 @group(0) @binding(6) var<storage, read_write> y: array<elem4>;
 
-// under{k} is four channels of the pixels under a row of taps, of temporal tap {k}.
+// under{k} loads four channels of the pixels under a row of taps, for temporal tap {k}.
 #unroll k 3
 fn under{k}(row: ptr<function, Row>, column: ptr<function, Columns>, at: u32) {
 #unroll q INPUTS

@@ -1,8 +1,8 @@
 // conv_up_matrix: conv_up.wgsl by subgroup matrices, for activations stored as f16
 //
-// The same y, x0 to x2 and bias, with the same Params, computed as conv3d_matrix.wgsl
-// does: a workgroup makes TALL x M pixels of one parity in BLOCK output channels, from
-// 2x2 taps. Sums are f32.
+// The other bindings and Params are those of conv_up.wgsl. Like conv3d_matrix.wgsl, a
+// workgroup makes TALL x M pixels of one parity in BLOCK output channels, from 2x2
+// taps. Sums are f32.
 //
 //   weight  [Z, 4, C_out/BLOCK, taps, C_in/DEPTH, 2, 2, BLOCK, DEPTH]  weight  read
 //
@@ -25,9 +25,9 @@
 
 const SCALE: u32 = 1;
 
-fn wide() -> u32 { return (params.W + 1u) / 2u; } // of those of a parity
+fn wide() -> u32 { return (params.W + 1u) / 2u; } // pixels of a parity
 
-// odd is the first row and column that have a group's parity.
+// odd is the first row and column with a group's parity.
 fn odd(group: vec3<u32>) -> vec2<i32> {
     let parity = i32(group.y / params.blocks);
     return (vec2(parity / 2 % 2, parity % 2) - vec2(params.top, params.left)) & vec2(1);
@@ -55,7 +55,7 @@ fn finish(group: vec3<u32>, r: u32, s: u32, part: u32, sum: vec4<f32>) {
     y[at] = store4(v);
 }
 
-// biases are that of four channels, and those of the cells that are inside of x.
+// biases returns the bias of four channels plus those of the cells inside of x.
 fn biases(group: vec3<u32>, r: u32, s: u32, part: u32) -> vec4<f32> {
     let o = group.y * BLOCK / 4u + part;
     let at = o / 2u * 10u + o % 2u;

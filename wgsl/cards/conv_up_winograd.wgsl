@@ -1,5 +1,5 @@
-// conv_up_winograd: conv_up.wgsl's convolution with three temporal taps and one phase,
-// of frames two by two (cards/winograd.wgsl).
+// conv_up_winograd: conv_up.wgsl with three temporal taps and one phase, two frames at
+// once (cards/winograd.wgsl).
 //
 //   x0 .. x3  [pairs, H_in, W_in, C_in]  elem    read        from x0_at .. x3_at on: what the first pair reads
 //   weight    [4, C_out/BLOCK, 4, 2, C_in/4, 2, 4, BLOCK]  weight  read  G0..G3 of winograd_weights.wgsl

@@ -1,4 +1,5 @@
-// An invocation of conv_up_winograd.wgsl and conv_up_winograd_passes.wgsl, which import how frames are made.
+// The entry point of conv_up_winograd.wgsl and conv_up_winograd_passes.wgsl, which
+// import frames().
 
 #import conv_up_parity
 #import cards/winograd

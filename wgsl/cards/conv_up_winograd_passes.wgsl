@@ -1,7 +1,7 @@
 // conv_up_winograd_passes: conv_up_winograd.wgsl with one product after the other
 //
-// The same x0 to x3, weight, bias and y, with the same Params. Half as many sums are alive,
-// and two frames are read twice: for AMD's compiler, which keeps no more in registers.
+// Bindings and Params are those of conv_up_winograd.wgsl. Half as many sums are live,
+// and two frames are read twice: AMD's compiler keeps no more sums in registers.
 // Reference: ref/conv_up.go.
 
 #import tile

@@ -1,5 +1,5 @@
-// Products of halves, two of which are one instruction of many cards. Those of a few
-// channels are added up as halves, and these sums in f32: longer sums of halves would
+// Products of halves, two of which are one instruction on many cards. Products of a few
+// channels are summed as halves, and these sums in f32, because longer sums of halves
 // lose digits. Activations are read as words.
 
 enable f16;
@@ -15,7 +15,7 @@ fn add_halves(parts: ptr<function, Parts>, p: u32, v: f16, m: vec4<u32>) {
     (*parts)[WIDE * p + 1u] += v * bitcast<vec4<f16>>(m.zw);
 }
 
-// total adds them to the sums.
+// total adds the parts to the sums.
 fn total(sums: ptr<function, Sums>, parts: ptr<function, Parts>) {
     for (var n = 0u; n < PIXELS * WIDE; n++) { (*sums)[n] += vec4<f32>((*parts)[n]); }
 }

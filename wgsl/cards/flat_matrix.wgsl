@@ -1,7 +1,7 @@
-// What pointwise_matrix.wgsl and conv3d_strided_matrix.wgsl compute, which say how: SIDE
-// x SIDE taps for each temporal tap, one after the other, each a product of matrices
-// whose left one are the pixels of x under it. They declare KT, params and what these
-// bind, and
+// The computation shared by pointwise_matrix.wgsl and conv3d_strided_matrix.wgsl: SIDE
+// x SIDE taps for each temporal tap, one after the other. Each is a matrix product
+// whose left matrix holds the pixels of x under the tap. The kernel declares KT,
+// params, the bindings and
 //
 //   fn count() -> u32              pixels of a frame of y
 //   fn under(p, tap) -> Under      what is under a pixel
@@ -13,19 +13,20 @@ struct Under {
     inside: bool, // it is a pixel of x
 }
 
-override WHOLE: bool = false; // channels are a multiple of what is fetched at a time
+override WHOLE: bool = false; // channels are a multiple of those fetched at a time
 
 const TALL: u32 = DOWN * ROWS;
 const CHUNK: u32 = BLOCK * DEPTH / 8u; // weights of a tap and DEPTH inputs, as bound
 const POINTS: u32 = SIDE * SIDE;
-// Where that is put which is no pixel of x: where rows are idle, or behind them.
+// Where invocations store values that are no pixel of x: in idle rows, or behind the
+// rows.
 const NOWHERE: u32 = select(M * PITCH * AHEAD, 2u, PITCH > 2u);
 const LONG: u32 = M * PITCH * AHEAD + select(0u, M * PITCH * (AHEAD - 1u) + 1u, SIDE > 1u && PITCH == 2u);
 const_assert FETCHES * WG >= 2u * TALL * M;
 const_assert WEIGHTS * WG >= 2u * BLOCK;
 const_assert WG % (2u * M) == 0u && (WG & (WG - 1u)) == 0u && (WIDE & (WIDE - 1u)) == 0u;
 
-// As in conv_matrix.wgsl: what is within an inner array is known when the text is compiled.
+// As in conv_matrix.wgsl, offsets within an inner array are known at compile time.
 var<workgroup> pixels: array<array<vec4<u32>, LONG>, (FETCHES * WG / 2u + M - 1u) / M>; // [row of matrices][DEPTH channels][pixel][input]
 var<workgroup> matrices: array<array<vec4<u32>, WIDE * PITCH * AHEAD>, (WEIGHTS * WG / 2u + WIDE - 1u) / WIDE>; // [subgroups across][DEPTH channels][output][input]
 var<workgroup> sums: array<array<vec4<f32>, M * N / 4u>, SUBGROUPS>;
@@ -35,19 +36,20 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     let group = workgroup + params.first.xyz;
     let p0 = group.x * TALL * M;
     let f = group.z;
-    let mine = id % SUBGROUPS; // where subgroups are smaller than they may be, two do the same
+    let mine = id % SUBGROUPS; // with smaller subgroups than the largest, two compute the same matrices
     let down = mine / ACROSS * ROWS;
     let across = mine % ACROSS;
 
     // The pixels and weights that this invocation fetches, 8 channels of each, and
-    // where they are put. Remainders, not masks: of these Dawn knows the bounds.
+    // where it stores them. Remainders, not masks: Dawn knows their bounds.
     let part = local % 2u;
     let row = local / (2u * M);
     let here = local / 2u % M * PITCH + part;
     let wide = local / (2u * WIDE);
     let there = local / 2u % WIDE * PITCH + part;
-    // Sums begin as products of nothing, not as zeros: these got registers one by one
-    // on NVK, a product takes four in a row, and all sums were moved twice a turn.
+    // Sums start as products of zeros instead of zeros. NVK gave zeros registers one by
+    // one and moved all sums twice per iteration; a product gets four registers in a
+    // row.
 #unroll rows ROWS
 #unroll columns COLUMNS
     var sum{rows}{columns} = subgroupMatrixMultiplyAccumulate(Left(), Right(), Sum());
@@ -66,8 +68,8 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
         }
         base += f * (params.x_stride / 2u);
         for (var tap = 0u; tap < POINTS; tap++) {
-            // Zeros for what is outside of x are put there once a tap, and what is
-            // fetched for them nowhere: to choose between the two takes more instructions.
+            // For pixels outside of x, zeros are stored once per tap, and the fetched
+            // values go to NOWHERE: selecting one of the two takes more instructions.
 #unroll fetches FETCHES
             let under{fetches} = under(min(p0 + (local + {fetches}u * WG) / 2u, count() - 1u), tap);
             let here{fetches} = select(NOWHERE, here, SIDE == 1u || under{fetches}.inside);
@@ -135,7 +137,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
 #end
 }
 
-// store writes one of each subgroup's matrices of sums.
+// store writes one matrix of sums of each subgroup.
 fn store(m: u32, n: u32, p0: u32, f: u32, block: u32, local: u32) {
     for (var i = local; i < SUBGROUPS * M * N / 4u; i += WG) {
         let by = i / (M * N / 4u);

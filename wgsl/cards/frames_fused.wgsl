@@ -1,6 +1,7 @@
-// frames() of winograd.wgsl with all four products at once, from frames that are read once.
+// frames() of winograd.wgsl with all four products in one pass, which reads each frame
+// once.
 
-// frames makes the two of a pair, with what `sums` has for each.
+// frames computes the two frames of a pair. Both start with `sums`.
 fn frames(sums: ptr<function, Sums>, odd: ptr<function, Sums>, part: ptr<function, Part>) {
     *odd = *sums;      // less m3
     var m1 = Sums();

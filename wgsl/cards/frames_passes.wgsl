@@ -1,6 +1,6 @@
-// frames() of winograd.wgsl with one product after the other: m1 and m2 into sums that
-// become their sum and difference, then m0 and -m3 into these. Half as many sums are
-// alive as in frames_fused.wgsl, and two frames are read twice.
+// frames() of winograd.wgsl with one product after the other: m1 and m2, which are
+// combined to their sum and difference, then m0 and -m3, which are added. Half as many
+// sums are live as in frames_fused.wgsl, and two frames are read twice.
 
 // inner adds m1 to `even` and m2 to `odd`.
 fn inner(even: ptr<function, Sums>, odd: ptr<function, Sums>, part: ptr<function, Part>) {
@@ -29,7 +29,7 @@ fn inner(even: ptr<function, Sums>, odd: ptr<function, Sums>, part: ptr<function
     }
 }
 
-// outer adds m0, or of the last frame -m3.
+// outer adds m0, or for the last frame -m3.
 fn outer(sums: ptr<function, Sums>, last: bool, part: ptr<function, Part>) {
     let tap = select(0u, 3u, last) * TAPS * params.C_in4 * TAPS * MATRIX;
     for (var i = 0u; i < TAPS; i++) {
@@ -54,7 +54,7 @@ fn outer(sums: ptr<function, Sums>, last: bool, part: ptr<function, Part>) {
     }
 }
 
-// frames makes the two of a pair, with what `sums` has for each.
+// frames computes the two frames of a pair. Both start with `sums`.
 fn frames(sums: ptr<function, Sums>, odd: ptr<function, Sums>, part: ptr<function, Part>) {
     var even = Sums(); // m1
     *odd = Sums();     // m2

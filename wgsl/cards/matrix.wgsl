@@ -1,7 +1,7 @@
-// Products of matrices by subgroups: sums of ROWS x COLUMNS matrices in each of
-// SUBGROUPS of them. What they multiply and store lies in workgroup memory, 8
-// halves or 4 f32 a vec4<u32>; a row of DEPTH halves takes PITCH of these, of
-// which the last is idle so that rows next to each other lie in other banks.
+// Matrix products by subgroups: each of SUBGROUPS has sums of ROWS x COLUMNS matrices.
+// Their operands and results pass through workgroup memory, 8 halves or 4 f32 per
+// vec4<u32>. A row of DEPTH halves takes PITCH of these; the last one is idle, so that
+// adjacent rows are in different banks.
 
 enable f16;
 enable subgroups;

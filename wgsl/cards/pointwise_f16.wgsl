@@ -1,9 +1,9 @@
 // pointwise_f16: pointwise.wgsl with products of halves, for activations stored as f16
 //
-// The same y, x0 to x2, weight and bias, with the same Params. Products of DEPTH vec4s of
-// input channels are added up as halves, their sums in f32. Reference: ref/conv3d.go. WG,
-// PIXELS and BLOCK are in kernels.go.
-// Grid: (P/PIXELS / across, C_out/BLOCK / (WG/across), frames).
+// Bindings and Params are those of pointwise.wgsl. Products of DEPTH vec4s of input
+// channels are summed as halves, these sums in f32. Reference: ref/conv3d.go. WG,
+// PIXELS and BLOCK are in kernels.go. Grid: (P/PIXELS / across, C_out/BLOCK /
+// (WG/across), frames).
 
 #import tile
 #import elem
@@ -21,8 +21,8 @@
 const MATRIX: u32 = 4u * WIDE; // vec4s of weights of four input channels and a block
 const DEPTH: u32 = 4;
 
-// tap{k} adds the products of DEPTH vec4s of channels from c on of temporal tap {k}, with
-// weights from w on.
+// tap{k} adds the products of temporal tap {k} for DEPTH vec4s of channels from c on,
+// with weights from w on.
 #unroll k 3
 fn tap{k}(sums: ptr<function, Sums>, at: ptr<function, array<u32, PIXELS>>, c: u32, w: u32) {
     var parts = Parts();

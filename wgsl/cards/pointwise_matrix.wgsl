@@ -1,10 +1,10 @@
 // pointwise_matrix: pointwise.wgsl by subgroup matrices, for activations stored as f16
 //
-// The same y, x0 to x2 and bias, with the same Params. A workgroup makes TALL*M
-// pixels in BLOCK output channels; each of its subgroups ROWS*M of these pixels in
-// COLUMNS*N channels. For each temporal tap and DEPTH input channels at a time
-// pixels and weights are put into workgroup memory, with zeros where there is no
-// channel. Sums are f32.
+// The other bindings and Params are those of pointwise.wgsl. A workgroup makes TALL*M
+// pixels in BLOCK output channels; each of its subgroups makes ROWS*M of these pixels
+// in COLUMNS*N channels. For each temporal tap and DEPTH input channels it copies
+// pixels and weights to workgroup memory, with zeros for missing channels. Sums are
+// f32.
 //
 //   weight  [C_out/BLOCK, taps, C_in/DEPTH, BLOCK, DEPTH]  weight  read
 //

@@ -1,12 +1,11 @@
 // pointwise_tiled: pointwise.wgsl through workgroup memory, for NVIDIA's cards
 //
-// The same y, x0 to x2, weight and bias, with the same Params. A workgroup makes
-// LANES*PIXELS pixels in LANES blocks of BLOCK channels, a block of PIXELS pixels
-// per invocation. For DEPTH vec4s of input channels at a time it unpacks the
-// pixels and weights of its tile once, with zeros where there is no channel, and
-// multiplies from there. Sums are f32. Reference: ref/conv3d.go. WG, PIXELS and
-// BLOCK are in kernels.go.
-// Grid: (P/PIXELS / LANES, C_out/BLOCK / LANES, frames).
+// Bindings and Params are those of pointwise.wgsl. A workgroup makes LANES*PIXELS
+// pixels in LANES blocks of BLOCK channels: each invocation makes PIXELS pixels in one
+// block. For DEPTH vec4s of input channels the workgroup unpacks the pixels and weights
+// of its tile once, with zeros for missing channels, and multiplies from there. Sums
+// are f32. Reference: ref/conv3d.go. WG, PIXELS and BLOCK are in kernels.go. Grid:
+// (P/PIXELS / LANES, C_out/BLOCK / LANES, frames).
 
 #import tile
 #import elem

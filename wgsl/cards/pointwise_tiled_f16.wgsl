@@ -1,7 +1,7 @@
 // pointwise_tiled_f16: pointwise_tiled.wgsl with products of halves, for activations stored as f16
 //
-// Workgroup memory has halves; products of DEPTH vec4s of input channels are added up as
-// halves, their sums in f32. Reference: ref/conv3d.go.
+// Workgroup memory holds halves. Products of DEPTH vec4s of input channels are summed
+// as halves, these sums in f32. Reference: ref/conv3d.go.
 
 #import tile
 #import elem

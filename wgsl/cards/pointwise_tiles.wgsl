@@ -1,5 +1,6 @@
-// pointwise.wgsl's products through workgroup memory: what pointwise_tiled.wgsl and
-// pointwise_tiled_f16.wgsl share. They import what is kept there.
+// The products of pointwise.wgsl through workgroup memory, shared by
+// pointwise_tiled.wgsl and pointwise_tiled_f16.wgsl. They import the storage in
+// workgroup memory, cards/tiles_*.wgsl.
 
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> x0: array<elem4>;
@@ -21,12 +22,12 @@ const_assert LANES % PER_FOUR == 0u;
 var<workgroup> pixels: array<array<array<Four, LANES>, PIXELS>, DEPTH>;     // [input][pixel][segment]
 var<workgroup> matrices: array<array<array<Piece, PER_FOUR>, DEPTH>, LANES>; // [block][input][input, output]
 
-// keep puts away what was fetched as pixel n of the tile.
+// keep stores a fetched vec4 as pixel n of the tile.
 fn keep(n: u32, c: u32, v: Four, inside: bool) {
     pixels[c][n % PIXELS][n / PIXELS] = select(Four(), v, inside);
 }
 
-// multiply adds the products of what is there.
+// multiply adds the products of the stored tile.
 fn multiply(sums: ptr<function, Sums>, lane: u32, deep: u32) {
     var parts = begin(sums);
     for (var c = 0u; c < DEPTH; c++) {

@@ -1,4 +1,4 @@
-// Products of a row of x with the TAPS taps that lie over it, added up as halves.
+// Products of a row of x with the TAPS taps over it, summed as halves.
 
 #import cards/f16
 #import row_window
@@ -7,7 +7,7 @@ const MATRIX: u32 = 4u * WIDE; // vec4s of weights of four input channels and a 
 
 alias Row = array<vec4<f16>, INPUTS>; // of pixels under the taps, four channels
 
-// multiply adds those with weights from `at` on.
+// multiply adds the products with weights from `at` on.
 fn multiply(sums: ptr<function, Sums>, row: ptr<function, Row>, at: u32) {
     var parts = Parts();
     for (var j = 0u; j < TAPS; j++) {

@@ -1,4 +1,4 @@
-// What the tiled kernels keep in workgroup memory, and multiply: halves, in words.
+// Storage and products of the tiled kernels in workgroup memory: halves, in words.
 
 #import cards/f16
 

@@ -1,4 +1,4 @@
-// What the tiled kernels keep in workgroup memory, and multiply: numbers in f32.
+// Storage and products of the tiled kernels in workgroup memory: f32.
 
 #import weight
 #import sums

@@ -1,4 +1,4 @@
-// weight8: eight f32, which are rounded to halves.
+// weight8: eight f32, rounded to halves when loaded.
 struct weight8 {
     a: vec4<f32>,
     b: vec4<f32>,

@@ -1,9 +1,9 @@
-// Frames two by two, by Winograd's F(2,3) along time: bindings of the kernels that make
-// them, and their sums. Of four frames d0..d3 and the taps W0..W2, with G0 = W0,
-// G1 = (W0+W1+W2)/2, G2 = (W0-W1+W2)/2 and G3 = W2 of winograd_weights.wgsl, the frames are
-// m0 + m1 + m2 and m1 - m2 - m3, where m0 = (d0-d2)*G0, m1 = (d1+d2)*G1,
-// m2 = (d2-d1)*G2 and m3 = (d1-d3)*G3: four products for six. The kernel declares
-// Params and imports how frames are made, cards/frames_*.wgsl.
+// Two frames at once by Winograd's F(2,3) in time: bindings and sums of the kernels.
+// From four frames d0..d3 and the taps W0..W2, with G0 = W0, G1 = (W0+W1+W2)/2, G2 =
+// (W0-W1+W2)/2 and G3 = W2 of winograd_weights.wgsl, the output frames are m0 + m1 + m2
+// and m1 - m2 - m3, where m0 = (d0-d2)*G0, m1 = (d1+d2)*G1, m2 = (d2-d1)*G2 and m3 =
+// (d1-d3)*G3: four products instead of six. The kernel declares Params and imports
+// frames(), cards/frames_*.wgsl.
 
 #import rows
 
@@ -16,8 +16,8 @@
 @group(0) @binding(6) var<storage, read> bias: array<vec4<f32>>;
 @group(0) @binding(7) var<storage, read_write> y: array<elem4>;
 
-// Part is what an invocation reads: the first row, the columns, the frames' offset,
-// and where the weights of its block are.
+// Part is the input of an invocation: the first row, the columns, the frames' offset,
+// and the offset of its block's weights.
 struct Part {
     row: i32,
     column: Columns,

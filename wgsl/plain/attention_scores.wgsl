@@ -4,17 +4,17 @@
 //   kv   [keys, 3, C]     elem  read        the same of the block of keys, no further than the frame; from k_at on
 //   s    [queries, keys]  f32   read_write  keys is a multiple of 8; LOWEST beyond the last key; aliases nothing
 //
-// The first of three phases that pass over a frame's keys block by block with a
-// running maximum and sum, so that no N*N scores exist; see attention.go. One
-// invocation makes PIXELS queries x BLOCK keys; a workgroup's keys are the same
-// for all. Reference: ref/attention.go. Grid: (queries/PIXELS / WG, keys/BLOCK).
-// WG, PIXELS and BLOCK are in kernels.go.
+// The first of three phases. They process a frame's keys block by block with a running
+// maximum and sum, so that N*N scores are never stored; see attention.go. One
+// invocation makes PIXELS queries x BLOCK keys; all invocations of a workgroup have the
+// same keys. Reference: ref/attention.go. Grid: (queries/PIXELS / WG, keys/BLOCK). WG,
+// PIXELS and BLOCK are in kernels.go.
 
 #import tile
 #import elem
 #import attention_scores_head
 
-// keys4 turns four channels of four keys into four keys of each channel.
+// keys4 transposes four channels of four keys.
 fn keys4(at: vec4<u32>, c: u32) -> mat4x4<f32> {
     return transpose(mat4x4<f32>(load4(kv[at.x + c]), load4(kv[at.y + c]), load4(kv[at.z + c]), load4(kv[at.w + c])));
 }
@@ -46,7 +46,8 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     let lowest = vec4<f32>(LOWEST);
     let n = vec4<u32>(params.N);
     let first = params.key + j0 + vec4<u32>(0u, 1u, 2u, 3u);
-    // Of constant length, with the bound inside: else cards' compilers keep the sums in memory.
+    // Constant length, with the bound inside: otherwise compilers of cards keep the
+    // sums in memory.
     for (var i = 0u; i < PIXELS && (!ROLLED || i0 + i < params.queries); i++) {
         if i0 + i < params.queries {
             let at = ((i0 + i) * params.keys + j0) / 4u;

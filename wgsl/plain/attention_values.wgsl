@@ -6,16 +6,15 @@
 //   acc    [queries, C]     f32   read_write  not read by the first block, not written by the last
 //   o      [queries, C]     elem  read_write  from o_at (vec4s) on; written by the last block; aliases nothing
 //
-// The third phase of attention. One invocation makes PIXELS queries x BLOCK
-// channels; a workgroup's channels are the same for all.
-// Reference: ref/attention.go. Grid: (queries/PIXELS / WG, C/BLOCK). WG, PIXELS
-// and BLOCK are in kernels.go.
+// The third phase of attention. One invocation makes PIXELS queries x BLOCK channels;
+// all invocations of a workgroup have the same channels. Reference: ref/attention.go.
+// Grid: (queries/PIXELS / WG, C/BLOCK). WG, PIXELS and BLOCK are in kernels.go.
 
 #import tile
 #import elem
 #import attention_values_head
 
-// value is four channels of key j's value, j clamped into the frame.
+// value returns four channels of key j's value, with j clamped into the frame.
 fn value(j: u32, column: u32) -> vec4<f32> {
     return load4(kv[params.k_at + (min(j, params.N - params.key - 1u) * 3u + 2u) * params.C4 + column]);
 }
@@ -55,7 +54,8 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
         }
     }
 
-    // Of constant length, with the bounds inside: else cards' compilers keep the sums in memory.
+    // Constant length, with the bounds inside: otherwise compilers of cards keep the
+    // sums in memory.
     for (var i = 0u; i < PIXELS && (!ROLLED || i0 + i < params.queries); i++) {
         for (var h = 0u; h < 2u; h++) {
             if i0 + i < params.queries && column0 + h < params.C4 {

@@ -1,16 +1,16 @@
 // avg_down_3d: y[t,r,s,o] = 1/G * sum_j e[o*G + j]  (+ y[t,r,s,o]), G = C_in*F/C_out, F = FT*FS*FS
 //
-// e are the numbers that fall on the output pixel, channel slowest:
-// e[c*F + (dt*FS + dh)*FS + dw] = x[FT*t + dt, y0 + FS*r + dh, x0 + FS*s + dw, c].
+// e are the numbers of the output pixel's block, channel slowest: e[c*F + (dt*FS +
+// dh)*FS + dw] = x[FT*t + dt, y0 + FS*r + dh, x0 + FS*s + dw, c].
 //
 //   x  [frames, H_in, W_in, C_in]  elem  read        from x_at (vec4s) on; 0 in padding channels
 //   y  [T, H, W, C_out]            elem  read_write  from y_at on; aliases nothing; with
 //                                                    ACCUMULATE it holds the residual
 //
-// `lead` frames stand in front of x: zeros, or its first frame where REPEAT. One invocation makes four channels of a
-// pixel: it reads the vec4s that hold any of their 4*G numbers once, and sorts
-// them by o. Sums are f32.
-// Reference: ref/avg_down_3d.go. Grid: (W * C_out/4 / WG, H, T). WG is in kernels.go.
+// `lead` frames precede x: zeros, or copies of its first frame with REPEAT. One
+// invocation makes four channels of a pixel: it reads the vec4s with any of their 4*G
+// numbers once, and distributes their numbers by o. Sums are f32. Reference:
+// ref/avg_down_3d.go. Grid: (W * C_out/4 / WG, H, T). WG is in kernels.go.
 
 #import tile
 #import elem
@@ -42,7 +42,7 @@ override REPEAT: bool = false;
 
 override F: u32 = FT * FS * FS;
 
-// sum_of is the sum of v's components whose output channel is k.
+// sum_of sums the components of v whose output channel is k.
 fn sum_of(v: vec4<f32>, o: vec4<u32>, k: u32) -> f32 {
     return dot(select(vec4<f32>(), v, o == vec4<u32>(k)), vec4<f32>(1.0));
 }

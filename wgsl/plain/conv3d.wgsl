@@ -1,12 +1,12 @@
 // conv3d: y[f,r,s,o] = bias[o] + sum_{k,i,j,c} weight[o,c,k,i,j] * x_k[f, STRIDE*r+i+top, STRIDE*s+j+left, c]  (+ y[f,r,s,o])
 //
-// A causal 3x3xKT convolution of stride STRIDE, 1 or 2. Time is bound, not indexed: x0, x1,
-// x2 are the frames that the first output frame's taps read (causal memory, a
-// repeated first frame or earlier frames of the clip), and frame f of each
-// follows f frames later. What lies outside of x in space is zero: top and left
-// are -1 for a frame padded by one pixel, or say which part of it y is; with a stride
-// of 2 they are 0, which pads by one pixel on the right and at the bottom only. With
-// SCALE = 2 x stands for itself enlarged by nearest neighbour, which never exists.
+// A causal 3x3xKT convolution of stride STRIDE, 1 or 2. Time is bound, not indexed: x0,
+// x1, x2 are the frames for the taps of the first output frame (causal memory, a
+// repeated first frame or earlier frames of the clip); for output frame f, each reads f
+// frames later. Pixels outside of x are zero. top and left are -1 for a frame padded by
+// one pixel; for a part y of the output they give its position. With a stride of 2 they
+// are 0, which pads by one pixel on the right and at the bottom. With SCALE = 2 the
+// input is x enlarged by nearest neighbour, which is never stored.
 //
 //   x0 x1 x2  [frames, H_in, W_in, C_in]  elem    read        from x0_at, x1_at, x2_at on
 //   weight    [C_out/BLOCK, taps, 3, C_in/4, 3, 4, BLOCK]  weight  read        ends: block, tap, row, input, column, input, output
@@ -14,14 +14,14 @@
 //   y         [frames, H, W, C_out]       elem    read_write  from y_at on; aliases nothing; with
 //                                                             ACCUMULATE it holds the residual
 //
-// Offsets *_at, x_stride and y_stride (between frames) and weight_stride
-// (between blocks) count vec4s. With KT = 1 only x0 is read, with KT = 2 x0 and
-// x1; weight_at is the first of these taps. One invocation makes PIXELS pixels of
-// a row in BLOCK output channels and keeps the input pixels under them in
-// registers for the row's 3 taps. Sums are f32. Reference: ref/conv3d.go. A
-// workgroup is `across` of them side by side, WG/across blocks of channels deep,
-// so that few pixels fill it too. WG, PIXELS and BLOCK are in kernels.go.
-// Grid: (segments of rows / across, C_out/BLOCK / (WG/across), frames).
+// Offsets *_at, x_stride and y_stride (between frames) and weight_stride (between
+// blocks) count vec4s. KT = 1 reads only x0, KT = 2 reads x0 and x1; weight_at is the
+// first of these taps. One invocation makes PIXELS pixels of a row in BLOCK output
+// channels and keeps the input pixels under them in registers for the row's 3 taps.
+// Sums are f32. Reference: ref/conv3d.go. A workgroup is `across` invocations wide and
+// WG/across blocks of channels deep, so that a few pixels fill it, too. WG, PIXELS and
+// BLOCK are in kernels.go. Grid: (segments of rows / across, C_out/BLOCK / (WG/across),
+// frames).
 
 #import tile
 #import elem
@@ -36,7 +36,7 @@
 @group(0) @binding(5) var<storage, read> bias: array<vec4<f32>>;
 @group(0) @binding(6) var<storage, read_write> y: array<elem4>;
 
-// under{k} is four channels of the pixels under a row of taps, of temporal tap {k}.
+// under{k} loads four channels of the pixels under a row of taps, for temporal tap {k}.
 #unroll k 3
 fn under{k}(row: ptr<function, Row>, column: ptr<function, Columns>, at: u32) {
 #unroll q INPUTS

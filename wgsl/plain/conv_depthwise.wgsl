@@ -1,16 +1,16 @@
 // conv_depthwise: y[f,r,s,c] = sum_{i,j} weight[i,j,c] * x_k[f, r+i+top, s+j+left, c - k*C],  k = c/C
 //
-// A SIDE x SIDE convolution of every channel by itself, of two frames whose channels come
-// one behind the other: C of x0, then C of x1. What lies outside is zero, and with PAST
-// false all of x1. C is a multiple of 4.
+// A SIDE x SIDE depthwise convolution of two frames: outputs for C channels of x0, then
+// for C channels of x1. Pixels outside are zero; with PAST false, so is all of x1. C is
+// a multiple of 4.
 //
 //   x0 x1   [frames, H_in, W_in, C]  elem  read        from x0_at, x1_at (vec4s) on
 //   weight  [SIDE*SIDE, 2*C]         f32   read
 //   y       [frames, H, W, 2*C]      elem  read_write  from y_at on; aliases nothing
 //
-// One invocation makes PIXELS pixels of a row in four channels. Sums are f32. Reference:
-// ref/conv_grouped.go, in groups of one channel. Grid: (segments of a row * C_out4 / WG, H, frames).
-// WG and PIXELS are in kernels.go.
+// One invocation makes four channels of PIXELS pixels of a row. Sums are f32.
+// Reference: ref/conv_grouped.go, with groups of one channel. Grid: (segments of a row
+// * C_out4 / WG, H, frames). WG and PIXELS are in kernels.go.
 
 #import tile
 #import elem

@@ -1,8 +1,8 @@
 // conv_grouped: y[f,r,s,o] = bias[o] + sum_{i,j,c} weight[o,c,i,j] * x[f, r+i+top, s+j+left, G*(o/G) + c]  (+ y[f,r,s,o])
 //
-// A 3x3 convolution of stride 1 whose outputs read the inputs of their own group of G =
-// 4*group4 channels, as many in as out. What lies outside of x is zero: top and left are -1
-// for a whole frame.
+// A 3x3 convolution of stride 1 in groups: each output reads the inputs of its group of
+// G = 4*group4 channels; inputs and outputs have equally many. Pixels outside of x are
+// zero: top and left are -1 for a whole frame.
 //
 //   x       [frames, H_in, W_in, C_in]  elem    read        from x_at on
 //   weight  [C_out/BLOCK, 3, G/4, 3, 4, BLOCK]  weight  read   as conv3d has it, of one temporal tap
@@ -11,9 +11,9 @@
 //                                                           ACCUMULATE it holds the residual
 //
 // Offsets and strides count vec4s. One invocation makes PIXELS pixels of a row in BLOCK
-// output channels of one group, as conv3d does. Sums are f32. Reference:
-// ref/conv_grouped.go. Grid: (segments of rows / across, C_out/BLOCK / (WG/across), frames).
-// WG, PIXELS and BLOCK are in kernels.go.
+// output channels of one group, like conv3d. Sums are f32. Reference:
+// ref/conv_grouped.go. Grid: (segments of rows / across, C_out/BLOCK / (WG/across),
+// frames). WG, PIXELS and BLOCK are in kernels.go.
 
 #import tile
 #import elem
@@ -69,7 +69,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     var column = columns(i32(s) + params.left);
     var row = Row();
     let weights = mine.block * params.weight_stride;
-    let c0 = mine.block * WIDE / params.group4 * params.group4; // of the group
+    let c0 = mine.block * WIDE / params.group4 * params.group4; // first channel of the group
     for (var i = 0u; i < 3u; i++) {
         let r_in = i32(r + i) + params.top;
         if r_in < 0 || r_in >= i32(params.H_in) { continue; }

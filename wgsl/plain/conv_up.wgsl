@@ -1,12 +1,13 @@
-// conv_up: an enlarging convolution folded with the one before it: y is twice as high and wide as x, and
+// conv_up: an enlarging convolution folded with the layer before it: y is twice as high
+// and wide as x, and
 // y[f*Z+z, r, s, o] = bias[z,p,o] + sum_{i,j inside x} cell[z,p,i,j,o]
 //                   + sum_{k,i,j,c} weight[z,p,o,c,k,i,j] * x_k[f, cell row + i, cell column + j, c]
 //
-// p is the parity of the pixel, 2*(R%2) + S%2 at row R = r + top and column S =
-// s + left of the enlarged frame, which y is a part of. Of x it reads 2x2 cells,
-// from row floor((R-1)/2) and column floor((S-1)/2) on; outside of x is zero, and
-// so is then what `cell` adds: the bias of the convolution before. Z phases of time,
-// each with weights of its own, read the same frames, bound as in conv3d.wgsl.
+// p is the parity of the pixel, 2*(R%2) + S%2 at row R = r + top and column S = s +
+// left of the enlarged frame; y is a part of that frame. The pixel reads 2x2 cells of
+// x, from row floor((R-1)/2) and column floor((S-1)/2) on. Cells outside of x are zero,
+// and so is their `cell`, the bias of the folded layer. Z phases of time, each with
+// separate weights, read the same frames, bound as in conv3d.wgsl.
 //
 //   x0 x1 x2  [frames, H_in, W_in, C_in]  elem    read        from x0_at, x1_at, x2_at on
 //   weight    [Z, 4, C_out/BLOCK, taps, 2, C_in/4, 2, 4, BLOCK]  weight  read
@@ -14,12 +15,12 @@
 //   y         [frames * Z, H, W, C_out]   elem    read_write  from y_at on; aliases nothing; with
 //                                                             ACCUMULATE added to, without a bias
 //
-// Offsets *_at and strides count vec4s; with KT = 1 only x0 is read, with KT = 2 x0
-// and x1, and weight_at is the first of these taps. One invocation makes PIXELS pixels of one
-// parity, every other one of a row, in BLOCK output channels; a block belongs to
-// one phase and parity. Sums are f32. Reference: ref/conv_up.go. A workgroup is
-// `across` segments of rows by WG/across blocks. WG, PIXELS and BLOCK are in
-// kernels.go. Grid: (segments / across, blocks / (WG/across), frames).
+// Offsets *_at and strides count vec4s. KT = 1 reads only x0, KT = 2 reads x0 and x1;
+// weight_at is the first of these taps. One invocation makes PIXELS pixels of one
+// parity, every other one of a row, in BLOCK output channels; a block belongs to one
+// phase and parity. Sums are f32. Reference: ref/conv_up.go. A workgroup is `across`
+// segments of rows by WG/across blocks. WG, PIXELS and BLOCK are in kernels.go. Grid:
+// (segments / across, blocks / (WG/across), frames).
 
 #import tile
 #import elem
@@ -35,7 +36,7 @@
 @group(0) @binding(5) var<storage, read> bias: array<vec4<f32>>;
 @group(0) @binding(6) var<storage, read_write> y: array<elem4>;
 
-// under{k} is four channels of the pixels under a row of taps, of temporal tap {k}.
+// under{k} loads four channels of the pixels under a row of taps, for temporal tap {k}.
 #unroll k 3
 fn under{k}(row: ptr<function, Row>, column: ptr<function, Columns>, at: u32) {
 #unroll q INPUTS

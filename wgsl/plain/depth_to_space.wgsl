@@ -1,15 +1,15 @@
 // depth_to_space: y[t*FT + dt, r, s, o] = x[t, (y0+r)/FS, (x0+s)/FS, (phase*STRIDE + o)/REP]  (+ y[...])
 //
 // phase = (dt*FS + dh)*FS + dw with the row phase dh = (y0+r) % FS and the column phase
-// dw = (x0+s) % FS: channels of a phase lie together.
+// dw = (x0+s) % FS: channels of a phase are adjacent.
 //
 //   x  [T, H_in, W_in, C_in]   elem  read        from x_at (vec4s) on
 //   y  [T*FT, H, W, C_out]     elem  read_write  from y_at on; aliases nothing; with
 //                                                ACCUMULATE it holds the residual
 //
-// One invocation makes four channels of a pixel. Where four of them are four of a pixel
-// of x, they are read at once.
-// Reference: ref/depth_to_space.go. Grid: (W * C_out/4 / WG, H, T*FT). WG is in kernels.go.
+// One invocation makes four channels of a pixel. With FOURS they are a vec4 of x, read
+// at once. Reference: ref/depth_to_space.go. Grid: (W * C_out/4 / WG, H, T*FT). WG is
+// in kernels.go.
 
 #import tile
 #import elem

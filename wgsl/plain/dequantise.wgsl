@@ -1,4 +1,4 @@
-// dequantise: y = q m / 127 of q in 8 bits, m of each channel in a row
+// dequantise: y = q m / 127, with q in 8 bits and m of each channel in a row
 //
 //   x  [H, (W + 4) C]   u32   read        from x_at (words) on: of each row m as f32, then its pixels, four int8 a word
 //   y  [H, W, C]        elem  read_write  from y_at (vec4s) on

@@ -1,17 +1,16 @@
 // dup_up_3d: y[t*phases + p, r, s, o] += x[t, (y0+r)/FS, (x0+s)/FS, e/REP], F = FT*FS*FS
 //
-// e = o%CYCLE*F + (dt*FS + dh)*FS + dw with the time phase dt = FT - phases + p, the row
-// phase dh = (y0+r) % FS and the column phase dw = (x0+s) % FS. Channels are repeated
-// one by one, REP = C_out*F/C_in and CYCLE = C_out, or all of them in turn, REP = 1 and
-// CYCLE = C_in/F. Without ACCUMULATE y is written.
+// e = o%CYCLE*F + (dt*FS + dh)*FS + dw with the time phase dt = FT - phases + p, the
+// row phase dh = (y0+r) % FS and the column phase dw = (x0+s) % FS. Channels are
+// repeated one by one, with REP = C_out*F/C_in and CYCLE = C_out, or as a sequence,
+// with REP = 1 and CYCLE = C_in/F. Without ACCUMULATE y is overwritten.
 //
 //   x  [T, H_in, W_in, C_in]      elem  read        from x_at (vec4s) on
 //   y  [T*phases, H, W, C_out]    elem  read_write  from y_at on; aliases nothing; 0 in padding channels
 //
-// One invocation adds to four channels of a pixel of y; it reads each vec4 that
-// holds one of theirs once.
-// Reference: ref/dup_up_3d.go. Grid: (W * C_out/4 / WG, H, T*phases).
-// WG is in kernels.go.
+// One invocation adds to four channels of a pixel of y; it reads each vec4 with one of
+// their sources once. Reference: ref/dup_up_3d.go. Grid: (W * C_out/4 / WG, H,
+// T*phases). WG is in kernels.go.
 
 #import tile
 #import elem
@@ -60,7 +59,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     let pixel = params.x_at + ((t * params.H_in + row / FS) * params.W_in + column / FS) * params.C_in4;
     let least = min(min(source.x, source.y), min(source.z, source.w));
     let most = max(max(source.x, source.y), max(source.z, source.w));
-    let end = min(most / 4u + 1u, params.C_in4); // padding channels of y come from beyond x
+    let end = min(most / 4u + 1u, params.C_in4); // padding channels of y have sources beyond x
     var picked = vec4<f32>();
     for (var c = least / 4u; c < end; c++) {
         let v = load4(x[pixel + c]);

@@ -1,19 +1,19 @@
-// fold: the coefficients of a polynomial in two variables from its values, which
-// are matrices: y[p, o, c, i, j] = sum_e L[2i + p/2, e/4] * L[2j + p%2, e%4] * x[e, c, o]
+// fold: the coefficients of a polynomial in two variables from its values, which are
+// matrices: y[p, o, c, i, j] = sum_e L[2i + p/2, e/4] * L[2j + p%2, e%4] * x[e, c, o]
 //
 // The last step of folding a 3x3 convolution into the 1x1 convolution with pixel
-// shuffle before it (engine/fold.go): along rows and along columns, the kernel of
-// the two is the product of a polynomial of three coefficients and one of two. x
-// holds the products at the points 0, 1, -1 and infinity; L takes them to the four
-// coefficients, number m of which belongs to pixels of parity m%2 and cell m/2.
+// shuffle before it (engine/fold.go). Along rows and along columns, the combined kernel
+// is the product of a polynomial of three coefficients and one of two. x holds the
+// products at the points 0, 1, -1 and infinity. L maps them to the four coefficients;
+// coefficient m belongs to pixels of parity m%2 and cell m/2.
 //
 //   x  [16, inputs, C_out]     f32     read        e = 4 * point of rows + point of columns
 //   y  as conv_up's weight     weight  read_write  from y_at on
 //
-// Where a number of y lies is said by strides in vec4s. One invocation makes all
-// of four outputs of one input, or with ROWS, where a vec4 of y is of inputs, of one
-// output of four. Reference: ref/conv_up.go. Grid: (vec4s of y for a cell of a parity
-// / WG, 1, 1).
+// Strides in vec4s give the place of a number in y. One invocation makes all
+// coefficients of four outputs of one input, or with ROWS, where a vec4 of y holds
+// inputs, of one output of four inputs. Reference: ref/conv_up.go. Grid: (vec4s of y
+// for a cell of a parity / WG, 1, 1).
 
 #import tile
 #import weight
@@ -40,13 +40,14 @@ override ROWS: bool = false;
 
 alias Four = array<vec4<f32>, 4>;
 
-// coefficients of a polynomial of degree 3 by its values at 0, 1, -1, infinity.
+// coefficients returns those of a polynomial of degree 3 from its values at 0, 1, -1,
+// infinity.
 fn coefficients(a: vec4<f32>, b: vec4<f32>, c: vec4<f32>, d: vec4<f32>) -> Four {
     return Four(a, 0.5 * (b - c) - d, 0.5 * (b + c) - a, d);
 }
 
-// value is what x has at point e for output o, or the four from there on, and input c,
-// or the four from there on, of which those that are not there are zeros.
+// value returns x at point e: without ROWS for four outputs from o on and input c, with
+// ROWS for output o and four inputs from c on, with zeros for missing ones.
 fn value(e: u32, o: u32, c: u32) -> vec4<f32> {
     var v = vec4<f32>();
     if !ROWS {
@@ -58,7 +59,7 @@ fn value(e: u32, o: u32, c: u32) -> vec4<f32> {
     return v;
 }
 
-// across is the coefficients along columns of row e of the values.
+// across returns the coefficients along columns from row e of the values.
 fn across(e: u32, o: u32, c: u32) -> Four {
     return coefficients(value(4u * e, o, c), value(4u * e + 1u, o, c), value(4u * e + 2u, o, c), value(4u * e + 3u, o, c));
 }
@@ -66,7 +67,7 @@ fn across(e: u32, o: u32, c: u32) -> Four {
 @compute @workgroup_size(WG)
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) local: u32) {
     let n = (workgroup.x + params.first.x) * WG + local;
-    let outputs = select(params.C_out4, 4u * params.C_out4, ROWS); // or vec4s of them
+    let outputs = select(params.C_out4, 4u * params.C_out4, ROWS); // number of outputs, or of vec4s of them
     let o = n % outputs * select(4u, 1u, ROWS);
     let c = n / outputs * select(1u, 4u, ROWS);
     if c >= params.inputs { return; }

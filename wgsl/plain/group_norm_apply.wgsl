@@ -4,9 +4,9 @@
 //   factors  [frames, 3, C]  f32  read    from `frame` on: pivot, scale, shift of group_norm_merge
 //   y        [T, P, C]  elem  read_write  from y_at (vec4s) on; may not alias what is bound as x
 //
-// One invocation keeps a column's factors and makes it in PIXELS pixels that are
-// `step` pixels apart. Reference: ref/group_norm.go. Grid: (step * C/4 / WG, T).
-// WG and PIXELS are in kernels.go.
+// One invocation keeps the factors of four channels and applies them to PIXELS pixels
+// that are `step` pixels apart. Reference: ref/group_norm.go. Grid: (step * C/4 / WG,
+// T). WG and PIXELS are in kernels.go.
 
 #import tile
 #import elem

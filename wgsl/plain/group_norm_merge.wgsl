@@ -1,4 +1,5 @@
-// group_norm_merge: merges the chunks' moments into what group_norm_apply needs of every frame and channel
+// group_norm_merge: merges the chunks' moments into the factors for group_norm_apply,
+// for every frame and channel
 //
 //   x         [T, P, C]       elem  read        from x_at (vec4s) on; only the pivots are read
 //   partials  [T, G, chunks]  vec2  read        of group_norm_partial
@@ -8,7 +9,7 @@
 //
 //   scale = gamma / sqrt(variance + eps), shift = beta - (mean - pivot)*scale
 //
-// One workgroup per group and frame: the mean of all chunks first, then squared
+// One workgroup per group and frame: first the mean of all chunks, then squared
 // deviations from it. Reference: ref/group_norm.go. Grid: (G, T). WG is in kernels.go.
 
 #import tile
@@ -38,7 +39,7 @@ struct Params {
 var<workgroup> sums: array<f32, WG>;
 var<workgroup> squares: array<f32, WG>;
 
-// pixels counts those of a chunk; the last one may be shorter.
+// pixels returns the number of pixels of a chunk; the last chunk may be shorter.
 fn pixels(chunk: u32) -> f32 {
     return f32(min(params.chunk, params.P - chunk * params.chunk));
 }

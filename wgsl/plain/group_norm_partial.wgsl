@@ -4,11 +4,11 @@
 //   head      [T, P, C]       elem  read        from head_at on, the same with the first pixel of a frame
 //   partials  [T, G, chunks]  vec2  read_write  (mean - pivot, M2); aliases nothing
 //
-// The pivot of a group is its first channel in pixel 0 of the frame: moments are
-// taken of x - pivot, so that a mean far larger than the deviation costs nothing.
-// Threads are laid out [rows, C/4]: one keeps four channels of every rows-th
-// pixel, in batches of four merged as Chan et al. do. Then one thread a group
-// merges the rows and the group's channels, means first. C is at most 1024.
+// The pivot of a group is its first channel in pixel 0 of the frame. Moments are those
+// of x - pivot, so that a mean far larger than the deviation does not cost precision.
+// Invocations are laid out as [rows, C/4]: each handles four channels of every rows-th
+// pixel, in batches of four that are merged as in Chan et al. Then one invocation per
+// group merges the rows and the group's channels, means first. C is at most 1024.
 // Reference: ref/group_norm.go. Grid: (chunks, T). WG is in kernels.go.
 
 #import tile
@@ -19,7 +19,7 @@
 var<workgroup> means: array<vec4<f32>, WG>;
 var<workgroup> m2s: array<vec4<f32>, WG>;
 
-// pivots are those of the groups that a column's four channels belong to.
+// pivots returns the pivots of the groups of a column's four channels.
 fn pivots(first: u32, column: u32) -> vec4<f32> {
     var v = vec4<f32>();
     for (var k = 0u; k < 4u; k++) {

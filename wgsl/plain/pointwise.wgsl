@@ -1,11 +1,11 @@
 // pointwise: y[f,p,o] = bias[o] + sum_{k,c} weight[o,c,k] * x_k[f,p,c]  (+ y[f,p,o])
 //
-// A 1x1xKT convolution. Time is bound as in conv3d. With SHUFFLE the output
-// channels are [Z, S, S, C] and the 3D pixel shuffle happens in the store:
-// channel (iz, ix, iy, c) of pixel (f, r, s) goes to y[f*Z + iz, S*r + ix, S*s +
-// iy, c], so the wide tensor never exists; with S = 1 that interleaves frames.
-// (SeedVR2's checkpoint has [2, 2, Z, C]; weights are packed time phase first, so
-// that the head of a clip can run phase 0 alone.)
+// A 1x1xKT convolution. Time is bound as in conv3d. With SHUFFLE the output channels
+// are [Z, S, S, C], and the store does the 3D pixel shuffle: channel (iz, ix, iy, c) of
+// pixel (f, r, s) goes to y[f*Z + iz, S*r + ix, S*s + iy, c], so the wide tensor is
+// never stored. With S = 1 this interleaves frames. (SeedVR2's checkpoint has [2, 2, Z,
+// C]; weights are packed time phase first, so that the head of a clip can run only
+// phase 0.)
 //
 //   x0 x1 x2  [frames, P, C_in]   elem    read        from x0_at, x1_at, x2_at on
 //   weight    [C_out/BLOCK, taps, C_in/4, 4, BLOCK]  weight  read   from weight_at on
@@ -13,13 +13,12 @@
 //   y         [frames, P, C_out]  elem    read_write  from y_at on; or [frames*Z, S*H, S*W, C];
 //                                                     aliases nothing; with ACCUMULATE it holds the residual
 //
-// Offsets *_at and strides count vec4s, weight_stride between blocks of
-// output channels. With KT = 1 only x0 is read, with KT = 2 x0 and x1. One
-// invocation makes PIXELS pixels in BLOCK output channels; sums are f32. Reference:
-// ref/conv3d.go. A workgroup is `across` of them side by side, WG/across blocks
-// of channels deep, so that few pixels fill it too.
-// Grid: (P/PIXELS / across, C_out/BLOCK / (WG/across), frames). WG, PIXELS and
-// BLOCK are in kernels.go.
+// Offsets *_at and strides count vec4s, weight_stride between blocks of output
+// channels. KT = 1 reads only x0, KT = 2 reads x0 and x1. One invocation makes PIXELS
+// pixels in BLOCK output channels; sums are f32. Reference: ref/conv3d.go. A workgroup
+// is `across` invocations wide and WG/across blocks of channels deep, so that a few
+// pixels fill it, too. Grid: (P/PIXELS / across, C_out/BLOCK / (WG/across), frames).
+// WG, PIXELS and BLOCK are in kernels.go.
 
 #import tile
 #import elem

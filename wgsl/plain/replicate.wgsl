@@ -1,12 +1,13 @@
-// replicate: y[t, r, s] = x[t, y0 + r, x0 + s], rows and columns clamped into x, or where
-// MIRROR first mirrored at the edges of the frame, whose rows are `low` to `high`
+// replicate: y[t, r, s] = x[t, y0 + r, x0 + s], with rows and columns clamped into x;
+// with MIRROR they are first mirrored at the edges of the frame, whose rows are `low`
+// to `high`
 //
 //   x  [T, H_in, W_in, C]  elem  read        from x_at (vec4s) on; a frame is `stride` vec4s after the one before
 //   y  [T, H, W, C]        elem  read_write  from y_at on, alike with `step`; aliases nothing
 //
-// y0 and x0 are negative where y has more to the top and left of x. One invocation copies
-// four channels of a pixel.
-// Reference: ref/replicate.go. Grid: (W * C/4 / WG, H, T). WG is in kernels.go.
+// y0 and x0 are negative if y extends beyond the top and left of x. One invocation
+// copies four channels of a pixel. Reference: ref/replicate.go. Grid: (W * C/4 / WG, H,
+// T). WG is in kernels.go.
 
 #import tile
 #import elem
@@ -33,7 +34,7 @@ struct Params {
 
 override MIRROR: bool = false;
 
-// mirrored is i within low to high, or as far inside as it is outside.
+// mirrored is i if it is within low to high, else as far inside as i is outside.
 fn mirrored(i: i32, low: i32, high: i32) -> i32 {
     if !MIRROR { return i; }
     return high - abs(high - (low + abs(i - low)));

@@ -1,16 +1,15 @@
-// rms_norm: y_c = x_c / max(sqrt(|x|^2 + eps), 1e-12) * sqrt(C) * gamma_c, |x| over a pixel's
-// channels, then y*sigmoid(y) where SILU
+// rms_norm: y_c = x_c / max(sqrt(|x|^2 + eps), 1e-12) * sqrt(C) * gamma_c, with |x|
+// over a pixel's channels, then y*sigmoid(y) with SILU
 //
 //   x      [P, C]  elem  read        from x_at (vec4s) on; P = T*H*W pixels, 0 in padding channels;
 //                                     IN_PLACE it is in y, from y_at on, and this is not read
 //   gamma  [C]     f32   read        padded to a multiple of 4
 //   y      [P, C]  elem  read_write  from y_at (vec4s) on; 0 in padding channels; may not alias what is bound as x
 //
-// LANES invocations share four pixels: each sums the squares of every LANES-th
-// column of them in f32, a component a pixel, and after the barrier adds up
-// what the others found. x is read again to be scaled; by then it is cached.
-// Reference: ref/rms_norm.go. Grid: P / (PIXELS * WG/LANES).
-// WG and PIXELS are in kernels.go.
+// LANES invocations share four pixels. Each sums the squares of every LANES-th column
+// of them in f32, one pixel per component, and after the barrier adds up the sums of
+// all lanes. x is read again for scaling, from the cache. Reference: ref/rms_norm.go.
+// Grid: P / (PIXELS * WG/LANES). WG and PIXELS are in kernels.go.
 
 #import tile
 #import elem

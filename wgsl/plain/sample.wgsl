@@ -4,9 +4,9 @@
 //   noise    [P, Z]    f32   read        N(0,1), see Noise; from noise_at on
 //   z        [P, Z]    f32   read_write  from z_at on; 0 in padding channels; aliases nothing
 //
-// Each is padded to a multiple of 4 channels as a whole, so log-variances may
-// start inside a vec4. One invocation makes four channels of a pixel.
-// Reference: ref/sample.go. Grid: P * Z/4 / WG. WG is in kernels.go.
+// Each tensor is padded to a multiple of 4 channels as a whole, so log-variances may
+// start inside a vec4. One invocation makes four channels of a pixel. Reference:
+// ref/sample.go. Grid: P * Z/4 / WG. WG is in kernels.go.
 
 #import tile
 #import elem
@@ -25,7 +25,7 @@ struct Params {
 @group(0) @binding(2) var<storage, read> noise: array<vec4<f32>>;
 @group(0) @binding(3) var<storage, read_write> z: array<vec4<f32>>;
 
-// channels c..c+3 of a pixel of M4 vec4s.
+// channels returns channels c..c+3 of a pixel of M4 vec4s.
 fn channels(at: u32, c: u32, M4: u32) -> vec4<f32> {
     let i = c / 4u;
     let a = load4(moments[at + i]);

@@ -1,15 +1,15 @@
 // space_to_depth: y[t,r,s,o] = 1/G * sum_i e[(o*G + i) % (F*C_in)]  (+ y[t,r,s,o]), F = FT*FS*FS
 //
-// e are the numbers that fall on the output pixel, channel fastest:
-// e[((dt*FS + dh)*FS + dw)*C_in + c] = x[FT*t + dt, y0 + FS*r + dh, x0 + FS*s + dw, c].
+// e are the numbers of the output pixel's block, channel fastest: e[((dt*FS + dh)*FS +
+// dw)*C_in + c] = x[FT*t + dt, y0 + FS*r + dh, x0 + FS*s + dw, c].
 //
 //   x  [T*FT, H_in, W_in, C_in]  elem  read        from x_at (vec4s) on
 //   y  [T, H, W, C_out]          elem  read_write  from y_at on; aliases nothing; with
 //                                                  ACCUMULATE it holds the residual
 //
-// One invocation makes four channels of a pixel. Where four of them are four of a pixel
-// of x, they are read at once. Sums are f32.
-// Reference: ref/space_to_depth.go. Grid: (W * C_out/4 / WG, H, T). WG is in kernels.go.
+// One invocation makes four channels of a pixel. With FOURS they are a vec4 of x, read
+// at once. Sums are f32. Reference: ref/space_to_depth.go. Grid: (W * C_out/4 / WG, H,
+// T). WG is in kernels.go.
 
 #import tile
 #import elem
@@ -40,7 +40,7 @@ override ACCUMULATE: bool = false;
 
 override F: u32 = FT * FS * FS;
 
-// pixel is where the pixel of x begins that number e is a channel of.
+// pixel returns the start of the pixel of x that number e is a channel of.
 fn pixel(e: u32, t: u32, row: u32, column: u32) -> u32 {
     let k = e / params.C_in;
     let at = ((t * FT + k / (FS * FS)) * params.H_in + row + k / FS % FS) * params.W_in + column + k % FS;

@@ -6,10 +6,10 @@
 //   plus     [t, h, w, C]  elem  read        from plus_at on
 //   y        [T, H, W, C]  elem  read_write  from y_at on; may not alias what is bound as x
 //
-// Pixel (r, s) of frame f reads row (top + r)/side and column s/side of frame
-// (lead + f)/each of times and plus. One invocation keeps a column's factors and makes
-// it in PIXELS pixels that are `step` pixels apart. Reference: ref/spatial_norm.go.
-// Grid: (step * C/4 / WG, T). WG and PIXELS are in kernels.go.
+// Pixel (r, s) of frame f reads row (top + r)/side and column s/side of frame (lead +
+// f)/each of times and plus. One invocation keeps the factors of four channels and
+// applies them to PIXELS pixels that are `step` pixels apart. Reference:
+// ref/spatial_norm.go. Grid: (step * C/4 / WG, T). WG and PIXELS are in kernels.go.
 
 #import tile
 #import elem

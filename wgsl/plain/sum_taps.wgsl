@@ -1,7 +1,7 @@
 // sum_taps: y[o, 0] = sum_{k < FIRST} weight[o, k]; y[o, t] = weight[o, FIRST-1+t] for t > 0
 //
-// A weight whose first FIRST temporal taps have become one, their sum: for frames
-// that all of these taps read the same of, as before the first frame of a clip.
+// A weight with its first FIRST temporal taps replaced by their sum, for output frames
+// for which these taps read the same frame, such as those at the head of a clip.
 //
 //   weight  [blocks, taps, size]          weight  read        any packing of [block of outputs, tap, ...]
 //   y       [blocks, taps-FIRST+1, size]  elem    read_write  aliases nothing; a weight too: f32, or halves

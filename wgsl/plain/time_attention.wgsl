@@ -1,16 +1,16 @@
 // time_attention: o[t,p,h] = sum_s w[s] * v[s,p,h] for s = 0..t, w = softmax of q[t,p,h] . k[s,p,h] * scale
 //
-// Attention over the frames so far, of each pixel and head by itself. With UNIT queries
-// and keys are divided by their lengths, or by 1e-5 where that is more.
+// Attention over the frames so far, for each pixel and head separately. With UNIT,
+// queries and keys are divided by their lengths, at least 1e-5.
 //
 //   qkv  [T, H, W, 3*C]  elem  read        from qkv_at (vec4s) on: queries, keys and values of
 //                                          a pixel, each of C channels padded to 4; head h has D in a row
 //   o    [T, H, W, C]    elem  read_write  from o_at on; aliases nothing
 //
-// Strides are vec4s from a frame to the next. One invocation makes BLOCK channels of a
-// pixel's head in one frame: it goes through the frames once, with a running maximum.
-// Sums are f32. Reference: ref/time_attention.go. Grid: (W * blocks / WG, H, T).
-// WG and BLOCK are in kernels.go.
+// Strides are vec4s between frames. One invocation makes BLOCK channels of a pixel's
+// head in one frame: it goes through the frames once, with a running maximum. Sums are
+// f32. Reference: ref/time_attention.go. Grid: (W * blocks / WG, H, T). WG and BLOCK
+// are in kernels.go.
 
 #import tile
 #import elem

@@ -1,5 +1,5 @@
-// to_rgba8: y = floor(clamp(x/2 + 1/2, 0, 1)*255 + 1/2) of r, g, b; alpha 255.
-// A pixel with a NaN or an infinity is 0 altogether: its alpha tells
+// to_rgba8: y = floor(clamp(x/2 + 1/2, 0, 1)*255 + 1/2) of r, g, b; alpha 255. A pixel
+// with a NaN or an infinity is 0, including alpha, which marks it
 //
 //   x  [T, H, W, 4]          elem  read        red, green, blue, padding; from x_at (vec4s) on
 //   y  [T, H_out, W_out]     u32   read_write  bytes r, g, b, a in memory order
@@ -25,7 +25,7 @@ struct Params {
 @group(0) @binding(1) var<storage, read> x: array<elem4>;
 @group(0) @binding(2) var<storage, read_write> y: array<u32>;
 
-// finite goes by the bits: a compiler may take x != x to be false.
+// finite tests the bits, because a compiler may assume that x != x is false.
 fn finite(v: f32) -> bool { return (bitcast<u32>(v) & 0x7f800000u) != 0x7f800000u; }
 
 fn level(v: f32) -> u32 { return u32(floor(clamp(v * 0.5 + 0.5, 0.0, 1.0) * 255.0 + 0.5)); }

@@ -3,9 +3,9 @@
 //   x  [T, H, W, C*p*p]    elem  read        from x_at (vec4s) on
 //   y  [T, H*p, W*p, C]    elem  read_write  from y_at on; 0 in padding channels; may not alias x
 //
-// The row q of a patch is its fastest index (across p, down 1), or its column r
-// (across 1, down p). One invocation per pixel of y and four channels. Reference: ref/unpatchify.go. Grid: (W*p * C/4 / WG, H*p, T).
-// WG is in kernels.go.
+// A patch's fastest index is its row q (across p, down 1) or its column r (across 1,
+// down p). One invocation per pixel of y and four channels. Reference:
+// ref/unpatchify.go. Grid: (W*p * C/4 / WG, H*p, T). WG is in kernels.go.
 
 #import tile
 #import elem

@@ -1,6 +1,6 @@
 // winograd_weights: y[o] = W0, (W0+W1+W2)/2, (W0-W1+W2)/2, W2 of weight[o]
 //
-// A weight's three temporal taps as conv3d_winograd.wgsl takes them.
+// Transforms a weight's three temporal taps for conv3d_winograd.wgsl.
 //
 //   weight  [blocks, 3, size]  weight  read        any packing of [block of outputs, tap, ...]
 //   y       [blocks, 4, size]  elem    read_write  aliases nothing; a weight too: f32, or halves

@@ -1,16 +1,16 @@
 // winograd_weights_4: y[o] = six sums of the three temporal taps W of weight[o], or of its three columns
 //
-// What multiplies with the sums of Winograd's F(4,3), at its points p, which are 0, 3/4,
-// -3/4, 3/2, -3/2 and infinity: (W0 + p W1 + p^2 W2) / N, where N is the product of the distances
-// from p to the others, and W2 at infinity.
+// The weight transform of Winograd's F(4,3) at its points p, which are 0, 3/4, -3/4,
+// 3/2, -3/2 and infinity: (W0 + p W1 + p^2 W2) / N, where N is the product of the
+// differences between p and the other points, and W2 at infinity.
 //
 //   weight  [blocks, taps, rows, part / run, 3, run]  weight  read        any packing; 3: what is summed
 //   y       [blocks, 6, rows, taps, part]             f32     read_write  aliases nothing
 //
-// Of temporal taps size, part and run are all that lies behind them. Columns have matrices
-// of run behind them, and before them temporal taps and rows, of part each. size, part and
-// run count vec4s. One invocation makes a vec4 of each sum. Reference: ref/conv3d.go.
-// Grid: (size / WG, blocks, 1). WG is in kernels.go.
+// For temporal taps, size, part and run are equal: the vec4s of a tap. For columns, run
+// is a matrix, and part is one column of a row of one temporal tap. All three count
+// vec4s. One invocation makes a vec4 of each sum. Reference: ref/conv3d.go. Grid: (size
+// / WG, blocks, 1). WG is in kernels.go.
 
 #import tile
 #import elem
@@ -29,7 +29,8 @@ struct Params {
 @group(0) @binding(1) var<storage, read> weight: array<weight4>;
 @group(0) @binding(2) var<storage, read_write> y: array<elem4>;
 
-// over is i / n: processors divide integers one by one. It is exact below 4 million.
+// over is i / n in f32, because processors divide integers one by one. It is exact
+// below 4 million.
 fn over(i: u32, n: u32) -> u32 { return u32((f32(i) + 0.5) / f32(n)); }
 
 @compute @workgroup_size(WG)

@@ -4,10 +4,10 @@
 //   kv   [keys, 3, C]     elem  read        the same of the block of keys, no further than the frame; from k_at on
 //   s    [queries, keys]  f32   read_write  keys is a multiple of 8; LOWEST beyond the last key; aliases nothing
 //
-// attention_scores.wgsl for subgroups of eight, which load a block of keys together. One
-// invocation makes PIXELS queries x BLOCKS blocks of keys. Reference: ref/attention.go.
-// Grid: (queries/PIXELS / WG, keys/(BLOCKS BLOCK)). WG, PIXELS, BLOCK and BLOCKS are in
-// kernels.go.
+// attention_scores.wgsl for subgroups of eight, which load a block of keys together.
+// One invocation makes PIXELS queries x BLOCKS blocks of keys. Reference:
+// ref/attention.go. Grid: (queries/PIXELS / WG, keys/(BLOCKS BLOCK)). WG, PIXELS, BLOCK
+// and BLOCKS are in kernels.go.
 
 #import tile
 #import elem
@@ -20,7 +20,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     let i0 = (group.x * WG + local) * PIXELS;
     let j0 = group.y * BLOCKS * BLOCK;
     let lane = subgroupExclusiveAdd(1u);
-    if i0 - PIXELS * lane >= params.queries { return; } // all of the subgroup
+    if i0 - PIXELS * lane >= params.queries { return; } // the whole subgroup returns
 
     var q_at = array<u32, PIXELS>();
     for (var i = 0u; i < PIXELS; i++) { q_at[i] = params.q_at + min(i0 + i, params.queries - 1u) * 3u * params.C4; }
@@ -32,7 +32,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
         var row = Row();
         for (var i = 0u; i < PIXELS; i++) { row[i] = load4(q[q_at[i] + c]); }
         for (var b = 0u; b < BLOCKS; b++) {
-            // Four channels of four keys become four keys of each channel.
+            // Transpose four channels of four keys.
             let all = eights(k_at[b] + c);
             add(&sums, 2u * b, &row, transpose(all.a), transpose(all.b));
         }

@@ -4,10 +4,10 @@
 //   kv   [keys, 3, C]     elem  read        the same of the block of keys, no further than the frame; from k_at on
 //   s    [queries, keys]  f32   read_write  keys is a multiple of 8; LOWEST beyond the last key; aliases nothing
 //
-// attention_scores.wgsl for subgroups of four, with what registers hold written out:
-// SwiftShader takes an array that a loop indexes for memory. A subgroup loads its keys
-// together. Reference: ref/attention.go. Grid: (queries/PIXELS / WG, keys/BLOCK).
-// WG, PIXELS and BLOCK are in kernels.go.
+// attention_scores.wgsl for subgroups of four, with an unrolled text: SwiftShader keeps
+// an array in memory if a loop indexes it. A subgroup loads its keys together.
+// Reference: ref/attention.go. Grid: (queries/PIXELS / WG, keys/BLOCK). WG, PIXELS and
+// BLOCK are in kernels.go.
 
 #import tile
 #import elem
@@ -20,7 +20,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     let i0 = (group.x * WG + local) * PIXELS;
     let j0 = group.y * BLOCK;
     let lane = subgroupExclusiveAdd(1u);
-    if i0 - PIXELS * lane >= params.queries { return; } // all of the subgroup
+    if i0 - PIXELS * lane >= params.queries { return; } // the whole subgroup returns
 
     let a_at = token(j0 + lane) + params.C4;
     let b_at = token(j0 + 4u + lane) + params.C4;
@@ -30,7 +30,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     var b{p} = vec4<f32>();
 #end
     for (var c = 0u; c < params.C4; c++) {
-        // Four channels of four keys become four keys of each channel.
+        // Transpose four channels of four keys.
         let a = transpose(fours(a_at + c));
         let b = transpose(fours(b_at + c));
         var v = vec4<f32>();

@@ -8,8 +8,8 @@
 //
 // attention_values.wgsl for subgroups of eight, which load values together. One
 // invocation makes PIXELS queries x BLOCKS blocks of channels. Reference:
-// ref/attention.go. Grid: (queries/PIXELS / WG, C/(BLOCKS BLOCK)). WG, PIXELS, BLOCK and
-// BLOCKS are in kernels.go.
+// ref/attention.go. Grid: (queries/PIXELS / WG, C/(BLOCKS BLOCK)). WG, PIXELS, BLOCK
+// and BLOCKS are in kernels.go.
 
 #import tile
 #import elem
@@ -22,14 +22,14 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     let i0 = (group.x * WG + local) * PIXELS;
     let column0 = group.y * VECTORS;
     let lane = subgroupExclusiveAdd(1u);
-    if i0 - PIXELS * lane >= params.queries { return; } // all of the subgroup
+    if i0 - PIXELS * lane >= params.queries { return; } // the whole subgroup returns
 
     var sums = Sums();
     var s_at = array<u32, PIXELS>();
     for (var i = 0u; i < PIXELS; i++) { s_at[i] = min(i0 + i, params.queries - 1u) * params.keys / 4u; }
     for (var j = 0u; j < params.keys; j += 4u) {
-        // The first four invocations load four channels of four keys, the others the next
-        // four. Both are clamped into what there is.
+        // The first four invocations load four channels of four keys, the others the
+        // next four, all clamped into the frame.
         let at = params.k_at + (min(j + lane % 4u, params.N - params.key - 1u) * 3u + 2u) * params.C4;
         var row = Row();
         for (var i = 0u; i < PIXELS; i++) { row[i] = s[s_at[i] + j / 4u]; }

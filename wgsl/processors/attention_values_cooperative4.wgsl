@@ -6,10 +6,10 @@
 //   acc    [queries, C]     f32   read_write  not read by the first block, not written by the last
 //   o      [queries, C]     elem  read_write  from o_at (vec4s) on; written by the last block; aliases nothing
 //
-// attention_values.wgsl for subgroups of four, with what registers hold written out:
-// SwiftShader takes an array that a loop indexes for memory. A subgroup loads its
-// values together. Reference: ref/attention.go. Grid: (queries/PIXELS / WG, C/BLOCK).
-// WG, PIXELS and BLOCK are in kernels.go.
+// attention_values.wgsl for subgroups of four, with an unrolled text: SwiftShader keeps
+// an array in memory if a loop indexes it. A subgroup loads its values together.
+// Reference: ref/attention.go. Grid: (queries/PIXELS / WG, C/BLOCK). WG, PIXELS and
+// BLOCK are in kernels.go.
 
 #import tile
 #import elem
@@ -23,7 +23,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     let column0 = group.y * (BLOCK / 4u);
     let column1 = min(column0 + 1u, params.C4 - 1u);
     let lane = subgroupExclusiveAdd(1u);
-    if i0 - PIXELS * lane >= params.queries { return; } // all of the subgroup
+    if i0 - PIXELS * lane >= params.queries { return; } // the whole subgroup returns
 
 #unroll p PIXELS
     let q{p} = min(i0 + {p}u, params.queries - 1u);

@@ -1,5 +1,5 @@
-// Columns of pixels of up to three frames: what columns.wgsl has, where x0 to x2
-// are of temporal taps. The kernel declares KT.
+// Columns of pixels of up to three frames: columns.wgsl, with x0 to x2 for the temporal
+// taps. The kernel declares KT.
 
 #import processors/columns
 

@@ -1,10 +1,10 @@
 // conv3d_columns: conv3d.wgsl in columns of pixels, for CPU drivers whose compiler detects subgroup-uniform addresses
 //
-// The same y, x0 to x2, weight and bias. One invocation makes PIXELS pixels of a column
-// in BLOCKS blocks of BLOCK output channels, as columns.wgsl has it.
+// Bindings and Params are those of conv3d.wgsl. One invocation makes PIXELS pixels of a
+// column in BLOCKS blocks of BLOCK output channels, see columns.wgsl.
 //
-// Sums are f32. Reference: ref/conv3d.go.
-// Grid: (C_out/BLOCK/BLOCKS, columns, of rows of a multiple of 8 / WG, frames).
+// Sums are f32. Reference: ref/conv3d.go. Grid: (C_out/BLOCK/BLOCKS, columns, in rows
+// padded to a multiple of 8, / WG, frames).
 
 #import tile
 #import elem
@@ -32,7 +32,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     var sums = Sums();
     start(&sums, block);
     sweep(&sums, places(i32(STRIDE * r) + params.top, i32(STRIDE * first.y) + params.left, own), group.z * params.x_stride, block, own);
-    for (var n = 0u; n < PIXELS * BLOCKS * WIDE; n++) { // one place that stores is less to compile
+    for (var n = 0u; n < PIXELS * BLOCKS * WIDE; n++) { // a single store is faster to compile
         let p = n / (BLOCKS * WIDE);
         let h = n % (BLOCKS * WIDE);
         let o = block * WIDE + h;

@@ -1,8 +1,8 @@
 // conv3d_cooperative4: conv3d.wgsl with weights loaded by a subgroup together
 //
-// The same x0 to x2, weight, bias and y, with the same Params, in BLOCKS blocks of output
-// channels. A subgroup of four loads weights once for all of it; loops are written out, since
-// SwiftShader unrolls none. Sums are f32. Reference: ref/conv3d.go. WG, PIXELS,
+// Bindings and Params are those of conv3d.wgsl; output channels are in BLOCKS blocks. A
+// subgroup of four loads its common weights once. Loops are unrolled in the text,
+// because SwiftShader unrolls none. Sums are f32. Reference: ref/conv3d.go. WG, PIXELS,
 // BLOCK and BLOCKS are in kernels.go.
 
 #import tile

@@ -1,5 +1,5 @@
-// An invocation of conv3d_cooperative.wgsl and conv3d_cooperative4.wgsl, which import how
-// weights and pixels are loaded and multiplied.
+// The entry point of conv3d_cooperative.wgsl and conv3d_cooperative4.wgsl, which import
+// how weights and pixels are loaded and multiplied.
 
 #import processors/taps
 

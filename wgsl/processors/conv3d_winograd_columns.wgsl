@@ -1,11 +1,11 @@
 // conv3d_winograd_columns: conv3d_winograd_transformed.wgsl in columns of pixels, for CPU drivers whose compiler detects subgroup-uniform addresses
 //
-// The same x, weight, bias and y, with the same Params. One invocation makes PIXELS
-// pixels of a column in BLOCKS blocks of BLOCK output channels of all frames, of the
-// products one after the other, each as columns.wgsl has it.
+// Bindings and Params are those of conv3d_winograd_transformed.wgsl. One invocation
+// makes PIXELS pixels of a column in BLOCKS blocks of BLOCK output channels of all
+// frames, one product after the other, see columns.wgsl.
 //
-// Sums are f32. Reference: ref/conv3d.go.
-// Grid: (C_out/BLOCK/BLOCKS, columns, of rows of a multiple of 8 / WG, 1).
+// Sums are f32. Reference: ref/conv3d.go. Grid: (C_out/BLOCK/BLOCKS, columns, in rows
+// padded to a multiple of 8, / WG, 1).
 
 #import tile
 #import elem

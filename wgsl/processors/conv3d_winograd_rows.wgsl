@@ -1,8 +1,8 @@
 // conv3d_winograd_rows: y[r,4s+n,o] = bias[o] + sum_k A[n,k] * sum_{i,c} G[o,c,k,i] * x[k, r+i+top, s, c]  (+ y[r,4s+n,o])
 //
-// conv3d.wgsl's convolution of one frame, where c counts the channels of all temporal taps
-// one behind the other, of four pixels of a row together, by Winograd's F(4,3) along the
-// row: six products for twelve. A is in Params.
+// The convolution of conv3d.wgsl for one frame, four pixels of a row at once, by
+// Winograd's F(4,3) along the row: six products instead of twelve. c counts the
+// channels of all temporal taps, one tap after the other. A is in Params.
 //
 //   x0        [6, H_in, W/4, C_in]   f32     read        sums of pixels, of winograd_inputs_rows.wgsl
 //   weight    [C_out/BLOCK, 6, 3, C_in/4, 4, BLOCK]  weight  read  of winograd_weights_4.wgsl: block, product, row, input, input, output
@@ -11,10 +11,10 @@
 //                                                        ACCUMULATE it holds the residual
 //
 // Offset y_at, x_stride (between sums) and weight_stride (between blocks) count vec4s.
-// Outside of x is zero. One invocation makes PIXELS rows of four pixels in BLOCKS blocks of
-// BLOCK output channels. Sums are f32. Reference: ref/conv3d.go. WG, PIXELS, BLOCK and
-// BLOCKS are in kernels.go.
-// Grid: (columns, of rows of a multiple of 8 / across, C_out/BLOCK/BLOCKS / (WG/across), 1).
+// Pixels outside of x are zero. One invocation makes PIXELS rows of four pixels in
+// BLOCKS blocks of BLOCK output channels. Sums are f32. Reference: ref/conv3d.go. WG,
+// PIXELS, BLOCK and BLOCKS are in kernels.go. Grid: (columns, in rows padded to a
+// multiple of 8, / across, C_out/BLOCK/BLOCKS / (WG/across), 1).
 
 #import tile
 #import elem
@@ -27,7 +27,7 @@
 #import processors/rows
 #import processors/accumulate
 
-// pixel is four channels of one of x.
+// pixel returns four channels of a pixel of x.
 fn pixel(at: u32, r: i32) -> vec4<f32> {
     let r_at = clamp(r, 0, i32(params.H_in) - 1);
     return select(vec4<f32>(), x0[at + u32(r_at) * params.W_in * params.C_in4], r == r_at);
@@ -54,7 +54,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
         for (var c = 0u; c < params.C_in4; c++) {
             let at = k * params.x_stride + column + c;
             var row = array<vec4<f32>, INPUTS>();
-            for (var q = 0; q < i32(INPUTS); q++) { // not unrolled: a load is a kilobyte
+            for (var q = 0; q < i32(INPUTS); q++) { // not unrolled, because a load is a kilobyte of code
                 for (var p = 1u; p < INPUTS; p++) {
                     row[p - 1u] = row[p];
                 }

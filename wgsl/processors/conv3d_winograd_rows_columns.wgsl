@@ -1,10 +1,10 @@
 // conv3d_winograd_rows_columns: conv3d_winograd_rows.wgsl for CPU drivers whose compiler detects subgroup-uniform addresses
 //
-// The same x, weight, bias and y, with the same Params. A sum takes the products of all
-// three rows and four input channels at once, as columns.wgsl's do.
+// Bindings and Params are those of conv3d_winograd_rows.wgsl. As in columns.wgsl, a sum
+// takes the products of all three rows and four input channels at once.
 //
-// Sums are f32. Reference: ref/conv3d.go.
-// Grid: (C_out/BLOCK/BLOCKS, columns, of rows of a multiple of 8 / WG, 1).
+// Sums are f32. Reference: ref/conv3d.go. Grid: (C_out/BLOCK/BLOCKS, columns, in rows
+// padded to a multiple of 8, / WG, 1).
 
 #import tile
 #import elem
@@ -16,7 +16,7 @@
 #import processors/fused
 #import processors/accumulate
 
-// find is where a row's sums of a four are.
+// find returns the offset of the sums of a row's four pixels, or NOWHERE.
 fn find(r: i32, four: u32) -> u32 {
     let r_in = clamp(r, 0, i32(params.H_in) - 1);
     return select(NOWHERE, (u32(r_in) * params.W_in + min(four, params.W_in - 1u)) * params.C_in4, r == r_in);

@@ -1,9 +1,9 @@
 // conv3d_winograd_transformed: y[n,r,s,o] = bias[o] + sum_k A[n,k] * sum_{i,j,c} G[o,c,k,i,j] * x[k, r+i+top, s+j+left, c]  (+ y[n,r,s,o])
 //
-// conv3d_winograd.wgsl's two frames, F(2,3), of sums of frames that winograd_inputs.wgsl has made,
-// or four, F(4,3), of winograd_inputs_4.wgsl's: each is read once, in one loop for all four or
-// six products, which is as fast as that of one temporal tap, and no longer to compile.
-// A is in Params.
+// The two frames of conv3d_winograd.wgsl, by F(2,3), from sums of frames by
+// winograd_inputs.wgsl, or four frames, by F(4,3), from sums by winograd_inputs_4.wgsl.
+// One loop computes all four or six products and reads each sum once; it is as fast as
+// the loop of one temporal tap, and compiles as quickly. A is in Params.
 //
 //   x0        [products, H_in, W_in, C_in]  f32     read
 //   weight    [C_out/BLOCK, products, 3, C_in/4, 3, 4, BLOCK]  weight  read  of winograd_weights.wgsl or winograd_weights_4.wgsl; ends: block, tap, row, input, column, input, output
@@ -12,13 +12,14 @@
 //                                                               ACCUMULATE it holds the residual
 //
 // Offset y_at, x_stride (between sums), y_stride (between frames) and weight_stride
-// (between blocks) count vec4s. Outside of x in space is zero. One invocation makes
-// PIXELS pixels of a column in BLOCKS blocks of BLOCK output channels of all frames; the
-// eight of a subgroup have columns side by side, so that what the others load is what
-// lies left and right. Sums are f32. Reference: ref/conv3d.go. WG, PIXELS, BLOCK and
-// BLOCKS are in kernels.go; shuffles take a lane to be the invocation's number in
-// its eight, which segmentGrid's seats have.
-// Grid: (columns, of rows of a multiple of 8 / across, C_out/BLOCK/BLOCKS / (WG/across), 1).
+// (between blocks) count vec4s. Pixels outside of x are zero. One invocation makes
+// PIXELS pixels of a column in BLOCKS blocks of BLOCK output channels of all frames.
+// The eight invocations of a subgroup have adjacent columns, so each gets the pixels
+// left and right of its own from the others. Sums are f32. Reference: ref/conv3d.go.
+// WG, PIXELS, BLOCK and BLOCKS are in kernels.go. Shuffles assume that a lane is the
+// number of the invocation among its eight, as the seats of segmentGrid ensure. Grid:
+// (columns, in rows padded to a multiple of 8, / across, C_out/BLOCK/BLOCKS /
+// (WG/across), 1).
 
 #import tile
 #import elem
@@ -31,17 +32,18 @@
 #import processors/rows
 #import processors/accumulate
 
-// Near is what an invocation loads: of a row past eight the pixel left or right of the
-// subgroup's, its own column, and of the row that its lane says the one left and right.
+// Near is what an invocation loads: its own column, the pixels left and right of the
+// subgroup in the row with its lane's number, and one such pixel of a row beyond the
+// eighth.
 alias Near = array<vec4<f32>, INPUTS + 3u>;
 
-// end is the pixel left (tap 0) or right (2) of the subgroup's in row q.
+// end returns the pixel left (tap 0) or right (tap 2) of the subgroup's in row q.
 fn end(near: ptr<function, Near>, q: u32, tap: u32) -> vec4<f32> {
     if q < 8u { return subgroupShuffle(select((*near)[INPUTS + 1u], (*near)[INPUTS + 2u], tap == 2u), q); }
     return subgroupShuffle((*near)[0], q - 8u + tap);
 }
 
-// pixel is four channels of one of x.
+// pixel returns four channels of a pixel of x.
 fn pixel(at: u32, r: i32, column: i32) -> vec4<f32> {
     let r_at = clamp(r, 0, i32(params.H_in) - 1);
     let at_column = clamp(column, 0, i32(params.W_in) - 1);
@@ -70,7 +72,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
         for (var c = 0u; c < params.C_in4; c++) {
             let at = k * params.x_stride + c;
             var near = Near();
-            for (var q = params.start; q < i32(INPUTS) + 2; q++) { // not unrolled: a load is a kilobyte
+            for (var q = params.start; q < i32(INPUTS) + 2; q++) { // not unrolled, because a load is a kilobyte of code
                 for (var p = 1u; p < INPUTS + 3u; p++) {
                     near[p - 1u] = near[p];
                 }

@@ -1,11 +1,11 @@
 // conv_up_columns: conv_up.wgsl in columns of pixels, for processors
 //
-// The same y, x0 to x2, weight and bias, with the same Params. One invocation makes
-// PIXELS pixels of one parity, every other one of a column, in BLOCKS blocks of BLOCK
-// output channels, as columns.wgsl has it.
+// Bindings and Params are those of conv_up.wgsl. One invocation makes PIXELS pixels of
+// one parity, every other one of a column, in BLOCKS blocks of BLOCK output channels,
+// see columns.wgsl.
 //
-// Sums are f32. Reference: ref/conv_up.go.
-// Grid: (blocks/BLOCKS, columns, of rows of a multiple of 8 / WG, frames).
+// Sums are f32. Reference: ref/conv_up.go. Grid: (blocks/BLOCKS, columns, in rows
+// padded to a multiple of 8, / WG, frames).
 
 #import tile
 #import elem

@@ -1,7 +1,7 @@
 // conv_up_columns_cooperative: conv_up_columns.wgsl with weights loaded by a subgroup of eight together
 //
-// For Mesa's driver before 26, which loads what it can't see to be the same for all one
-// invocation after the other. Reference: ref/conv_up.go.
+// Mesa's driver before 26 loads for one invocation after the other unless it detects
+// that the address is subgroup-uniform. Reference: ref/conv_up.go.
 
 #import tile
 #import elem

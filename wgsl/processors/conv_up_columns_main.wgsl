@@ -1,5 +1,5 @@
-// An invocation of conv_up_columns.wgsl and conv_up_columns_cooperative.wgsl, which import
-// how weights are loaded.
+// The entry point of conv_up_columns.wgsl and conv_up_columns_cooperative.wgsl, which
+// import how weights are loaded.
 
 #import processors/columns_frames
 
@@ -14,10 +14,10 @@
 const BIASES: u32 = 5; // of pixels, and of the four cells
 const SCALE: u32 = 1;
 
-// place is where pixel number `pixel` from `line` on lies.
+// place returns the offset of pixel number `pixel` from `line` on.
 fn place(line: u32, pixel: u32, o: u32) -> u32 { return line + pixel * params.C_out4 + o; }
 
-// add_cells adds the bias of the cells that are inside of x.
+// add_cells adds the biases of the cells inside of x.
 fn add_cells(sums: ptr<function, Sums>, block: u32, row: i32, column: i32) {
     for (var b = 0u; b < BLOCKS; b++) {
         let at = (BIASES * (block + b) + 1u) * WIDE;
@@ -46,7 +46,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     let part = BLOCKS * group.x % deep;
     let block = phase * params.blocks + part;
     let parity = vec2<i32>(i32(phase / 2u % 2u), i32(phase % 2u));
-    let odd = (parity - vec2(params.top, params.left)) & vec2(1); // the first row and column that have it
+    let odd = (parity - vec2(params.top, params.left)) & vec2(1); // the first row and column of this parity
     let first = column(group.y, (params.W + 1u) / 2u);
     let begin = ((vec2(params.top, params.left) + odd) >> vec2(1u)) - 1 + parity + vec2<i32>(first);
     ready();
@@ -59,7 +59,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     sweep(&sums, places(begin.x, begin.y, own), group.z * params.x_stride, block, own);
     let s = 2u * (first.y + own) + u32(odd.y);
     let frame = (group.z * params.Z + phase / 4u) * params.y_stride;
-    for (var n = 0u; n < PIXELS * BLOCKS * WIDE; n++) { // one place that stores is less to compile
+    for (var n = 0u; n < PIXELS * BLOCKS * WIDE; n++) { // a single store is faster to compile
         let r = 2u * (first.x + n / (BLOCKS * WIDE)) + u32(odd.x);
         let h = n % (BLOCKS * WIDE);
         let o = part * WIDE + h;

@@ -1,5 +1,5 @@
-// Where the pixels that an invocation of conv_up's kernels makes lie, what cells of x
-// they read, and the products of a row of them. The kernel declares params.
+// The pixels of an invocation of conv_up's kernels, the cells of x that they read, and
+// the products of a row of them. The kernel declares params.
 
 const SCALE: u32 = 1;
 const BIASES: u32 = 5; // of pixels, and of the four cells
@@ -12,10 +12,10 @@ struct Spot {
     phase: u32,  // of time and parity
     block: u32,  // among all
     r: u32,      // row of y
-    s0: u32,     // the first column that has the parity
-    pixel: u32,  // the first of them, among those that have it
-    end: u32,    // how many there are in the row
-    row: i32,    // the first row of cells that is read
+    s0: u32,     // the first column of this parity
+    pixel: u32,  // the first pixel, counted among those of the parity
+    end: u32,    // number of these pixels in the row
+    row: i32,    // the first row of cells to read
     column: i32, // and the first column
 }
 
@@ -35,7 +35,7 @@ fn spot(segment: u32, block: u32) -> Spot {
     );
 }
 
-// add_cells adds the bias of the cells that are inside of x.
+// add_cells adds the biases of the cells inside of x.
 fn add_cells(sums: ptr<function, Sums>, under: ptr<function, Columns>, to: Spot) {
     for (var b = 0u; b < BLOCKS; b++) {
         let at = (BIASES * (to.block + b) + 1u) * WIDE;
@@ -55,7 +55,7 @@ fn add_cells(sums: ptr<function, Sums>, under: ptr<function, Columns>, to: Spot)
     }
 }
 
-// place is where pixel number `pixel` of the row that begins at `line` lies.
+// place returns the offset of pixel number `pixel` in the row that starts at `line`.
 fn place(line: u32, pixel: u32, o: u32) -> u32 {
     return line + 2u * pixel * params.C_out4 + o;
 }

@@ -1,8 +1,8 @@
-// frames_fused.wgsl for multiply_unrolled.wgsl. One loop loads all pixels: SwiftShader needs
-// five thousand bytes of code to load a vec4, and the code of a row has to stay in the
+// frames_fused.wgsl for multiply_unrolled.wgsl. One loop loads all pixels: SwiftShader
+// needs 5,000 bytes of code to load a vec4, and the code for a row must stay in the
 // processor's cache.
 
-// frames makes the two of a pair, with what `sums` has for each.
+// frames computes the two frames of a pair. Both start with `sums`.
 fn frames(sums: ptr<function, Sums>, odd: ptr<function, Sums>, part: ptr<function, Part>) {
     *odd = *sums;      // less m3
     var m1 = Sums();

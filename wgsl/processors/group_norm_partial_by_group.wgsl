@@ -4,11 +4,12 @@
 //   head      [T, P, C]       elem  read        from head_at on, the same with the first pixel of a frame
 //   partials  [T, G, chunks]  vec2  read_write  (mean - pivot, M2); aliases nothing
 //
-// group_norm_partial.wgsl's moments without barriers, which are slow where a
-// compiler for processors has to leave each invocation at one: an invocation takes
-// one group's columns of four channels, one after the other, and merges them as
-// Chan et al. do. Channels of a column that are another group's have no weight.
-// Reference: ref/group_norm.go. Grid: (chunks * G / WG, T). WG is in kernels.go.
+// The moments of group_norm_partial.wgsl without barriers. Barriers are slow on
+// processors, because at each one the compiled code suspends an invocation and
+// continues with the next. One invocation goes through one group's columns of four
+// channels and merges them as in Chan et al. Channels of a column that belong to
+// another group have weight zero. Reference: ref/group_norm.go. Grid: (chunks * G / WG,
+// T). WG is in kernels.go.
 
 #import tile
 #import elem

@@ -1,5 +1,5 @@
-// Four vec4s of keys or values that are the same for a subgroup of four: each of its
-// invocations loads one and broadcasts it. The kernel binds kv.
+// Four vec4s of keys or values, common to a subgroup of four: each invocation loads one
+// and broadcasts it. The kernel binds kv.
 
 enable subgroups;
 diagnostic(off, subgroup_uniformity);

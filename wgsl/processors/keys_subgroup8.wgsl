@@ -1,5 +1,5 @@
-// Eight vec4s of keys or values that are the same for a subgroup of eight: each of its
-// invocations loads one and broadcasts it. The kernel binds kv.
+// Eight vec4s of keys or values, common to a subgroup of eight: each invocation loads
+// one and broadcasts it. The kernel binds kv.
 
 enable subgroups;
 diagnostic(off, subgroup_uniformity);
@@ -22,8 +22,8 @@ fn eights(at: u32) -> Eights {
     );
 }
 
-// add adds the products of a row with a and b to two vec4s of each query's sums, from
-// number `first` on.
+// add adds the products of a row with a and b to two vec4s of each query's sums,
+// starting with number `first`.
 fn add(sums: ptr<function, Sums>, first: u32, row: ptr<function, Row>, a: mat4x4<f32>, b: mat4x4<f32>) {
     for (var i = 0u; i < PIXELS; i++) {
         let at = VECTORS * i + first;

@@ -1,6 +1,6 @@
-// load_row_unrolled.wgsl as a loop, for multiply_unrolled.wgsl: SwiftShader needs five
-// thousand bytes of code to load a vec4, and the code of a row has to stay in the
-// processor's cache.
+// load_row_unrolled.wgsl as a loop, for multiply_unrolled.wgsl: SwiftShader needs 5,000
+// bytes of code to load a vec4, and the code for a row must stay in the processor's
+// cache.
 
 #unroll k 3
 fn under{k}(row: ptr<function, Row>, column: ptr<function, Columns>, at: u32, here: bool) {

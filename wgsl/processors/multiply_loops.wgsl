@@ -1,12 +1,12 @@
-// multiply() of kernels whose compilers unroll loops.
+// multiply() for compilers that unroll loops.
 
 alias Row = array<vec4<f32>, INPUTS>; // of pixels under a row's taps, four channels
 
-// hold is for multiply_unrolled.wgsl.
+// hold does nothing here; multiply_unrolled.wgsl needs it.
 fn hold(row: ptr<function, Row>) {}
 
-// multiply adds the products of a row with its taps. For many sums that is a loop
-// which moves the row along: its code fits a processor's cache of instructions.
+// multiply adds the products of a row with its taps. For many sums it uses a loop that
+// shifts the row: its code fits the instruction cache.
 fn multiply(sums: ptr<function, Sums>, row: ptr<function, Row>, at: u32) {
     if BLOCKS == 1u {
         for (var j = 0u; j < TAPS; j++) {

@@ -1,13 +1,15 @@
-// multiply() for SwiftShader, which unrolls no loop. It computes four invocations with
-// sixteen registers, and gives them to what is read most: were rows and weights values,
-// each product and sum would go through memory. So they and the sums are memory, at
-// places that the text says, where a number of four invocations is one load.
+// multiply() for SwiftShader, which does not unroll loops. SwiftShader computes four
+// invocations at once with sixteen registers, and assigns them to the values that are
+// read most. If rows and weights were values, each product and sum would go through
+// memory. So rows, weights and sums are in memory instead, at constant indices, where
+// one load reads a number of all four invocations.
 
 alias Row = array<vec4<f32>, INPUTS>; // of pixels under a row's taps, four channels
 
 var<private> held: array<vec4<f32>, TAPS * MATRIX>; // weights of a row
 
-// hold makes a row and the weights memory, which for SwiftShader is what a loop indexes.
+// hold keeps a row and the weights in memory: SwiftShader does so if a loop indexes
+// them.
 fn hold(row: ptr<function, Row>) {
     for (var q = 0u; q < INPUTS; q++) { (*row)[q] = vec4<f32>(); }
     for (var n = 0u; n < TAPS * MATRIX; n++) { held[n] = vec4<f32>(); }

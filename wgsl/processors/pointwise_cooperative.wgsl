@@ -1,9 +1,10 @@
 // pointwise_cooperative: pointwise.wgsl with weights loaded by a subgroup together
 //
-// The same x0 to x2, weight, bias and y, with the same Params, in BLOCKS blocks of output
-// channels. A subgroup of eight loads weights once for all of it, for Mesa's driver before 26,
-// which loads what it can't see to be the same for all one invocation after the other. Sums are f32. Reference: ref/conv3d.go. WG, PIXELS,
-// BLOCK and BLOCKS are in kernels.go.
+// Bindings and Params are those of pointwise.wgsl; output channels are in BLOCKS
+// blocks. A subgroup of eight loads its common weights once. Mesa's driver before 26
+// loads for one invocation after the other unless it detects that the address is
+// subgroup-uniform. Sums are f32. Reference: ref/conv3d.go. WG, PIXELS, BLOCK and
+// BLOCKS are in kernels.go.
 
 #import tile
 #import elem

@@ -1,9 +1,8 @@
 // pointwise_cooperative4: pointwise.wgsl with weights loaded by a subgroup together
 //
-// The same x0 to x2, weight, bias and y, with the same Params. A subgroup of four
-// loads weights once for all of it; loops are written out, since
-// SwiftShader unrolls none. Sums are f32. Reference: ref/conv3d.go. WG, PIXELS,
-// BLOCK and BLOCKS are in kernels.go.
+// Bindings and Params are those of pointwise.wgsl. A subgroup of four loads its common
+// weights once. Loops are unrolled in the text, because SwiftShader unrolls none. Sums
+// are f32. Reference: ref/conv3d.go. WG, PIXELS, BLOCK and BLOCKS are in kernels.go.
 
 #import tile
 #import elem

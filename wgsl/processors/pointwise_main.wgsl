@@ -1,4 +1,5 @@
-// An invocation of the pointwise kernels of processors, which import how weights are loaded.
+// The entry point of the pointwise kernels for processors, which import how weights are
+// loaded.
 
 #import processors/products
 #import processors/accumulate

@@ -1,15 +1,15 @@
 // Sums of products in registers: PIXELS pixels of y in BLOCKS blocks of BLOCK output
-// channels. The kernel declares params, with across, place(f, pixel, o), where y has the
-// four channels o, and BIASES, vectors of bias for a block. Where invocations work
-// TOGETHER none may leave before the others. Loops are WRITTEN out, in kernels that have
-// such a text, for a compiler that unrolls none; others take longer for it. They import
-// how weights are loaded, processors/weights_*.wgsl.
+// channels. The kernel declares params, with across; place(f, pixel, o), the offset of
+// channels 4*o to 4*o+3 in y; and BIASES, vectors of bias for a block. It imports how
+// weights are loaded, processors/weights_*.wgsl. If that sets TOGETHER, no invocation
+// may return before the others. If it sets WRITTEN, kernels unroll their loops in the
+// text, for a compiler that unrolls none; other compilers take longer for that text.
 
-const MATRIX: u32 = 4u * WIDE; // of a Matrix
-const_assert WIDE == 2u;       // as Matrix and add have it
+const MATRIX: u32 = 4u * WIDE; // vec4s of a Matrix
+const_assert WIDE == 2u;       // assumed by Matrix and add
 
 override DEEP: bool = false;   // a workgroup is narrower than WG segments
-override ROLLED: bool = false; // the store's loop may not be unrolled
+override ROLLED: bool = false; // keep the store's loop, do not unroll it
 
 // Seat is an invocation's place in the grid.
 struct Seat {
@@ -17,8 +17,8 @@ struct Seat {
     block: u32, // the first of BLOCKS
 }
 
-// seat is that of segmentGrid. Where a workgroup is one block deep the compiler
-// sees that the block is the same for all, and reads its weights once for all.
+// seat returns the place in segmentGrid. If a workgroup is one block deep, the compiler
+// detects that the block is uniform, and loads its weights once for all invocations.
 fn seat(group: vec3<u32>, local: u32) -> Seat {
     if DEEP {
         return Seat(group.x * params.across + local % params.across, BLOCKS * (group.y * (WG / params.across) + local / params.across));
@@ -40,7 +40,7 @@ struct Matrix {
     d1: vec4<f32>,
 }
 
-// start is the sums before the first product.
+// start sets the sums to the bias.
 fn start(sums: ptr<function, Sums>, block: u32) {
     for (var b = 0u; b < BLOCKS; b++) {
         let b0 = select(vec4<f32>(), bias[BIASES * (block + b) * WIDE], biased());
@@ -60,9 +60,9 @@ fn add(sums: ptr<function, Sums>, n: u32, v: vec4<f32>, m: Matrix) {
     (*sums)[WIDE * n + 1u] += v.x * m.a1 + v.y * m.b1 + v.z * m.c1 + v.w * m.d1;
 }
 
-// store writes the pixels of frame f from `pixel` on, up to `end`. Its loop has a
-// constant length with the bound inside: else cards' compilers keep the sums in
-// memory. On processors they are faster there.
+// store writes the pixels of frame f from `pixel` on, up to `end`. The loop has a
+// constant length with the bound inside, because compilers of cards otherwise keep the
+// sums in memory. On processors memory is faster, so ROLLED has a variable length.
 fn store(sums: ptr<function, Sums>, f: u32, pixel: u32, end: u32, block: u32) {
     if BLOCKS == 1u {
         for (var p = 0u; p < PIXELS && (!ROLLED || pixel + p < end); p++) {
@@ -75,7 +75,7 @@ fn store(sums: ptr<function, Sums>, f: u32, pixel: u32, end: u32, block: u32) {
         }
         return;
     }
-    const ALL: u32 = BLOCKS * WIDE; // vec4s of a pixel; one place that stores is less to compile
+    const ALL: u32 = BLOCKS * WIDE; // vec4s of a pixel; a single store is faster to compile
     for (var n = 0u; n < PIXELS * ALL && (!ROLLED || pixel + n / ALL < end); n++) {
         let p = n / ALL;
         let h = n % ALL;

@@ -1,8 +1,9 @@
-// Rows of x under taps that lie side by side, and their products. The kernel
-// declares params and SCALE, how often x is read as if enlarged by nearest neighbour, and
-// imports how they are multiplied, processors/multiply_*.wgsl.
+// Rows of x under adjacent taps, and their products. The kernel declares params and
+// SCALE, the factor by which x is enlarged by nearest neighbour, and imports
+// processors/multiply_*.wgsl.
 
-// Columns are their offsets, clamped into the row, and whether they are inside of it.
+// Columns are the columns' offsets, clamped into the row, and whether they are inside
+// of it.
 struct Columns {
     first: i32,
     at: array<u32, INPUTS>,

@@ -1,14 +1,13 @@
 // The products of up to three temporal taps. The kernel binds x0, x1 and x2, declares
-// params and KT, and imports how pixels are loaded, processors/load_row_*.wgsl, and what
-// rows.wgsl asks for.
+// params and KT, and imports processors/load_row_*.wgsl and what rows.wgsl needs.
 
 #import processors/products
 #import processors/accumulate
 #import processors/rows
 
-const APART: bool = BLOCKS > 1u; // one temporal tap after the other, in loops that fit a processor's cache of instructions
+const APART: bool = BLOCKS > 1u; // one temporal tap after the other, in loops that fit the instruction cache
 
-// tap{k} adds the products of temporal tap k, in a row of x.
+// tap{k} adds the products of temporal tap k in a row of x.
 #unroll k 3
 fn tap{k}(sums: ptr<function, Sums>, under: ptr<function, Row>, column: ptr<function, Columns>, at: u32, here: bool, w: u32) {
     under{k}(under, column, at, here);
@@ -16,8 +15,7 @@ fn tap{k}(sums: ptr<function, Sums>, under: ptr<function, Row>, column: ptr<func
 }
 #end
 
-// sweep{k} adds the products of tap k, or those of all taps, for a block from a row of
-// x on.
+// sweep{k} adds the products of tap k, or of all taps, for a block, from a row of x on.
 #unroll k 3
 fn sweep{k}(sums: ptr<function, Sums>, column: ptr<function, Columns>, row: i32, f: u32, block: u32) {
     let size = TAPS * params.C_in4 * TAPS * MATRIX; // weights of one temporal tap

@@ -1,4 +1,4 @@
-// matrix() of kernels whose invocations each load their weights.
+// matrix() for kernels in which each invocation loads its own weights.
 
 const TOGETHER: bool = false;
 const WRITTEN: bool = false;
@@ -14,7 +14,7 @@ fn matrix(at: u32) -> Matrix {
     );
 }
 
-// cells and cell are for weights_subgroup8.wgsl.
+// cells and cell do nothing here; weights_subgroup8.wgsl needs them.
 fn cells(at: u32) -> vec4<f32> { return vec4<f32>(); }
 
 fn cell(all: vec4<f32>, at: u32, n: u32) -> vec4<f32> { return bias[at + n]; }

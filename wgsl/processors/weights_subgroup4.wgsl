@@ -1,4 +1,5 @@
-// weights_subgroup8.wgsl for subgroups of four, whose invocations load two vec4s each.
+// weights_subgroup8.wgsl for subgroups of four, in which each invocation loads two
+// vec4s.
 
 enable subgroups;
 diagnostic(off, subgroup_uniformity);
@@ -21,7 +22,7 @@ fn matrix(at: u32) -> Matrix {
     );
 }
 
-// cells and cell are for weights_subgroup8.wgsl.
+// cells and cell do nothing here; weights_subgroup8.wgsl needs them.
 fn cells(at: u32) -> vec4<f32> { return vec4<f32>(); }
 
 fn cell(all: vec4<f32>, at: u32, n: u32) -> vec4<f32> { return bias[at + n]; }

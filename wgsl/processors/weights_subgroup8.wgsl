@@ -1,8 +1,8 @@
-// matrix() of kernels whose subgroups, of eight, make the same output channels:
-// each invocation loads one vec4 of the weights and broadcasts it.
+// matrix() for kernels in which a subgroup of eight has common output channels: each
+// invocation loads one vec4 of the weights and broadcasts it.
 
 enable subgroups;
-diagnostic(off, subgroup_uniformity); // a block is the same for a subgroup, which the text doesn't show
+diagnostic(off, subgroup_uniformity); // a block is subgroup-uniform, which the text doesn't show
 
 const TOGETHER: bool = true;
 const WRITTEN: bool = false;
@@ -21,9 +21,9 @@ fn matrix(at: u32) -> Matrix {
     );
 }
 
-// cells are eight vec4s of biases, one in each invocation: one load is a quarter of
-// a second less to compile than eight.
+// cells loads eight vec4s of biases, one in each invocation: one load compiles a
+// quarter of a second faster than eight.
 fn cells(at: u32) -> vec4<f32> { return bias[at + lane]; }
 
-// cell is number n of them.
+// cell returns number n of them.
 fn cell(all: vec4<f32>, at: u32, n: u32) -> vec4<f32> { return subgroupShuffle(all, n); }

@@ -1,5 +1,6 @@
-// Frames two by two, by Winograd's F(2,3) along time, as cards/winograd.wgsl says, in BLOCKS
-// blocks of output channels. The kernel declares Params and imports frames_unrolled.wgsl.
+// Two frames at once by Winograd's F(2,3) in time, as in cards/winograd.wgsl, in BLOCKS
+// blocks of output channels. The kernel declares Params and imports
+// frames_unrolled.wgsl.
 
 #import processors/products
 #import processors/rows
@@ -13,8 +14,8 @@
 @group(0) @binding(6) var<storage, read> bias: array<vec4<f32>>;
 @group(0) @binding(7) var<storage, read_write> y: array<elem4>;
 
-// Part is what an invocation reads: the first row, the columns, the frames' offset,
-// and where the weights of its block are.
+// Part is the input of an invocation: the first row, the columns, the frames' offset,
+// and the offset of its block's weights.
 struct Part {
     row: i32,
     column: Columns,

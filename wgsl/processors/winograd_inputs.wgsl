@@ -1,12 +1,14 @@
 // winograd_inputs: y = d0-d2, d1+d2, d2-d1, d1-d3 of four frames d
 //
-// What conv3d_winograd_transformed.wgsl and conv3d_winograd_columns.wgsl multiply with.
+// The input transform for conv3d_winograd_transformed.wgsl and
+// conv3d_winograd_columns.wgsl.
 //
 //   x0 .. x3  [size]     elem  read        d0 .. d3, from x0_at .. x3_at on
 //   y         [4, size]  f32   read_write  aliases nothing
 //
-// size and offsets count vec4s. One invocation makes a vec4 of each. Reference: as of
-// those. Grid: (size / WG, 1, 1). WG is in kernels.go.
+// size and offsets count vec4s. One invocation makes a vec4 of each sum. Reference:
+// that of conv3d_winograd_transformed.wgsl. Grid: (size / WG, 1, 1). WG is in
+// kernels.go.
 
 #import tile
 #import elem

@@ -1,12 +1,14 @@
 // winograd_inputs_4: the six sums of winograd_transform_4.wgsl of six frames d
 //
-// What conv3d_winograd_transformed.wgsl and conv3d_winograd_columns.wgsl multiply with.
+// The input transform for conv3d_winograd_transformed.wgsl and
+// conv3d_winograd_columns.wgsl.
 //
 //   x0 .. x5  [size]     elem  read        d0 .. d5, from x0_at .. x5_at on
 //   y         [6, size]  f32   read_write  aliases nothing
 //
-// size and offsets count vec4s. One invocation makes a vec4 of each. Reference: that of
-// conv3d_winograd_transformed.wgsl. Grid: (size / WG, 1, 1). WG is in kernels.go.
+// size and offsets count vec4s. One invocation makes a vec4 of each sum. Reference:
+// that of conv3d_winograd_transformed.wgsl. Grid: (size / WG, 1, 1). WG is in
+// kernels.go.
 
 #import tile
 #import elem

@@ -1,13 +1,15 @@
-// winograd_inputs_rows: the six sums of winograd_transform_4.wgsl of pixels of a row, from column 4s+left on, for each four of y
+// winograd_inputs_rows: the six sums of winograd_transform_4.wgsl of a row's pixels,
+// from column 4s+left on, for each group of four pixels of y
 //
-// What conv3d_winograd_rows.wgsl and conv3d_winograd_rows_columns.wgsl multiply with.
+// The input transform for conv3d_winograd_rows.wgsl and
+// conv3d_winograd_rows_columns.wgsl.
 //
 //   x  [H, W, C]           elem  read        from x_at on
 //   y  [6, H, W/4, all C]  f32   read_write  from y_at on, of all the frames of temporal taps; aliases nothing
 //
-// Offsets, all and stride count vec4s. Outside of a row is zero. One invocation makes a vec4 of each sum.
-// Reference: that of conv3d_winograd_rows.wgsl. Grid: (fours of a row x C_in4 / WG, rows, 1). WG is
-// in kernels.go.
+// Offsets, all and stride count vec4s. Pixels outside of a row are zero. One invocation
+// makes a vec4 of each sum. Reference: that of conv3d_winograd_rows.wgsl. Grid: (fours
+// of a row x C_in4 / WG, rows, 1). WG is in kernels.go.
 
 #import tile
 #import elem

@@ -1,7 +1,7 @@
-// winograd_outputs_unrolled.wgsl in loops, for so many sums that the unrolled text would take
-// many times as long to compile.
+// winograd_outputs_unrolled.wgsl in loops, for so many sums that the unrolled text
+// takes many times as long to compile.
 
-// begin has the bias in all frames.
+// begin sets all frames to the bias.
 fn begin(made: ptr<function, Made>, block: u32) {
     var sums = Sums();
     start(&sums, block);

@@ -1,7 +1,7 @@
-// The output transform of few sums, unrolled: in a loop each sum would be written through a
+// The output transform of a few sums, unrolled: in a loop each sum is written through a
 // mask.
 
-// begin has the bias in all frames.
+// begin sets all frames to the bias.
 fn begin(made: ptr<function, Made>, block: u32) {
     var sums = Sums();
     start(&sums, block);

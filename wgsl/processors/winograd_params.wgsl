@@ -1,9 +1,9 @@
-// What kernels declare whose input transform is a pass of its own, of F(2,3) and F(4,3) in
-// time and F(4,3) along rows, whose four pixels here are frames too: bindings and Params, and where what is made goes.
+// Bindings, Params and output of kernels with a separate input transform: of F(2,3) and
+// F(4,3) in time, and of F(4,3) along rows, whose four pixels count as frames here.
 
 struct Params {
     first: vec4<u32>,
-    shares: array<vec4<f32>, 6>, // A: how often each product goes to frames 0 to 3
+    shares: array<vec4<f32>, 6>, // A: the factor of each product in frames 0 to 3
     products: u32,
     frames: u32,
     H_in: u32,
@@ -20,8 +20,8 @@ struct Params {
     y_stride: u32,
     segments: u32,
     across: u32,
-    start: i32, // -1 where there are more than eight INPUTS
-    accumulate: u32, // 1 as ACCUMULATE, where pipelines are SHARED
+    start: i32, // -1 if there are more than eight INPUTS
+    accumulate: u32, // 1 means ACCUMULATE, if pipelines are SHARED
 }
 
 @group(0) @binding(0) var<uniform> params: Params;
@@ -39,15 +39,15 @@ const SUMS: u32 = BLOCKS * PIXELS * WIDE;
 
 alias Made = array<vec4<f32>, 4u * SUMS>; // [frame][block][pixel][vec4s of output channels]
 
-var<private> s: u32; // the column of y, the first where there are four
+var<private> s: u32; // the column of y, or the first of four
 
-// place's pixels are rows of it.
+// place counts pixels along a column.
 fn place(f: u32, pixel: u32, o: u32) -> u32 {
     return f * params.y_stride + (pixel * params.W + s) * params.C_out4 + o;
 }
 
-// finish writes the pixels from `pixel` on, up to `end`, of so many frames; its loops are
-// as those of store.
+// finish writes the pixels from `pixel` on, up to `end`, of all frames; its loops are
+// like those of store.
 fn finish(made: ptr<function, Made>, frames: u32, pixel: u32, end: u32, block: u32) {
     const ALL: u32 = BLOCKS * WIDE;
     for (var f = 0u; f < frames; f++) {

@@ -2,9 +2,9 @@ package ref
 
 import "math"
 
-// Attention is softmax(q k^T / sqrt(C)) v for every one of T frames of N
-// tokens. qkv is [T, N, 3*C]: query, key and value of a token. With past, a frame's
-// tokens see those of the frames before, too. The result is [T, N, C].
+// Attention is softmax(q k^T / sqrt(C)) v for each of T frames of N tokens. qkv is [T,
+// N, 3*C]: query, key and value of a token. With past, a frame's tokens also attend to
+// those of earlier frames. The result is [T, N, C].
 func Attention(qkv []float64, T, N, C int, past bool) []float64 {
 	o := make([]float64, T*N*C)
 	weights := make([]float64, T*N)

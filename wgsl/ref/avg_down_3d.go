@@ -1,9 +1,9 @@
 package ref
 
-// AvgDown3D is the parameter-free downsampling of a whole clip x [T, H, W, in]
-// to [ceil(T/ft), H/fs, W/fs, out]: zero frames in front up to a multiple of
-// ft, or the first one where repeat is set, every ft x fs x fs block moved into the channels, and means of g =
-// in*ft*fs*fs/out consecutive ones of those.
+// AvgDown3D is the parameter-free downsampling of a whole clip x [T, H, W, in] to
+// [ceil(T/ft), H/fs, W/fs, out]. It prepends zero frames, or copies of the first one if
+// repeat is set, up to a multiple of ft; moves every ft x fs x fs block into the
+// channels; and takes means of g = in*ft*fs*fs/out consecutive ones.
 func AvgDown3D(x []float64, T, H, W, in, out, ft, fs int, repeat bool) []float64 {
 	front := (ft - T%ft) % ft
 	g := in * ft * fs * fs / out

@@ -1,10 +1,13 @@
-// Package ref holds the float64 references of the operations in wgsl, written
-// for clarity, on plain slices without padding.
+// Package ref contains the float64 references of the operations in wgsl, written for
+// clarity, on plain slices without padding of channels. Tests compare a kernel with the
+// function of the same name:
+//
+//	want := ref.Conv3D(x, t, h, w, c, weight, bias, o, kt, ks, step, stride)
 package ref
 
-// Conv3D is a convolution of x [T, H, W, C] with weight [O, C, KT, KS, KS] and
-// bias [O] wherever all taps find a value: padding is in x. y is [(T-KT)/step+1,
-// (H-KS)/stride+1, (W-KS)/stride+1, O].
+// Conv3D is a convolution of x [T, H, W, C] with weight [O, C, KT, KS, KS] and bias
+// [O], at all positions where every tap is inside of x: the caller pads x. y is
+// [(T-KT)/step+1, (H-KS)/stride+1, (W-KS)/stride+1, O].
 func Conv3D(x []float64, t, h, w, c int, weight, bias []float64, o, kt, ks, step, stride int) []float64 {
 	frames, rows, columns := (t-kt)/step+1, (h-ks)/stride+1, (w-ks)/stride+1
 	y := make([]float64, 0, frames*rows*columns*o)
@@ -31,8 +34,8 @@ func Conv3D(x []float64, t, h, w, c int, weight, bias []float64, o, kt, ks, step
 	return y
 }
 
-// Window is the rows x columns pixels of every frame of x [T, H, W, C] that begin
-// at row y0 and column x0, with zeros where there is no such pixel.
+// Window is rows x columns pixels of every frame of x [T, H, W, C], from row y0 and
+// column x0 on, with zeros outside of x.
 func Window(x []float64, t, h, w, c, y0, x0, rows, columns int) []float64 {
 	y := make([]float64, t*rows*columns*c)
 	for f := range t {
@@ -61,7 +64,7 @@ func Enlarge(x []float64, t, h, w, c int) []float64 {
 	return y
 }
 
-// Interleave makes two frames of each of u [T, P, 2*C], channels 0 to C-1 first.
+// Interleave splits each frame of u [T, P, 2*C] into two, channels 0 to C-1 first.
 func Interleave(u []float64, t, p, c int) []float64 {
 	y := make([]float64, 0, len(u))
 	for f := range 2 * t {
@@ -72,9 +75,9 @@ func Interleave(u []float64, t, p, c int) []float64 {
 	return y
 }
 
-// PixelShuffle3D moves channels of u [T, H, W, 4*z*C] into pixels and frames:
-// y[z*f+iz, 2r+ix, 2s+iy, c] = u[f, r, s, ((ix*2+iy)*z+iz)*C + c]. With head
-// the second frame made of frame 0 is dropped.
+// PixelShuffle3D moves channels of u [T, H, W, 4*z*C] into pixels and frames: y[z*f+iz,
+// 2r+ix, 2s+iy, c] = u[f, r, s, ((ix*2+iy)*z+iz)*C + c]. With head, it drops the second
+// frame made of frame 0.
 func PixelShuffle3D(u []float64, t, h, w, c, z int, head bool) []float64 {
 	y := make([]float64, z*t*4*h*w*c)
 	for f := range t {

@@ -2,8 +2,8 @@ package ref
 
 import "testing"
 
-// Weights are powers of ten: the digits of a sum are the values that its taps
-// found, first tap last.
+// Weights are powers of ten: the digits of a sum are the values under its taps, first
+// tap last.
 func TestConv3D(t *testing.T) {
 	x := []float64{
 		1, 2, 3,
@@ -13,7 +13,7 @@ func TestConv3D(t *testing.T) {
 	weight := []float64{1, 10, 100, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8}
 	near(t, Conv3D(x, 1, 3, 3, 1, weight, []float64{0.5}, 1, 1, 3, 1, 1), []float64{987654321.5})
 
-	// Stride 2 on the same, padded by one pixel around.
+	// Stride 2 on this input, padded by one pixel around.
 	padded := Window(x, 1, 3, 3, 1, -1, -1, 5, 5)
 	near(t, Conv3D(padded, 1, 5, 5, 1, weight, []float64{0}, 1, 1, 3, 1, 2), []float64{
 		540210000, 65032000,

@@ -1,8 +1,8 @@
 package ref
 
-// ConvGrouped is Conv3D of single frames, x [T, H, W, C] with weight [C, G, KS, KS] and
-// bias [C], each of whose outputs reads the G inputs of its own group. y is [T, H-KS+1,
-// W-KS+1, C]: padding is in x.
+// ConvGrouped is Conv3D of separate frames in groups: x [T, H, W, C], weight [C, G, KS,
+// KS] and bias [C]; each output reads only the G inputs of its group. y is [T, H-KS+1,
+// W-KS+1, C]: the caller pads x.
 func ConvGrouped(x []float64, t, h, w, c int, weight, bias []float64, g, ks int) []float64 {
 	var y []float64
 	for f := range t {

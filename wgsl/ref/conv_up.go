@@ -1,10 +1,10 @@
 package ref
 
-// ConvUp is rows x columns pixels, from (y0, x0) on, of a convolution that
-// enlarges x [T, H, W, C] twice. Pixel (R, S) of parity p = 2*(R%2) + S%2 reads
-// 2x2 cells of kt frames, from row floor((R-1)/2) and column floor((S-1)/2) on,
-// with weight [z, 4, O, C, kt, 2, 2]; for each that is inside of x cell [z, 4, 2, 2, O]
-// is added, and bias [z, 4, O] once. Of frame f the z frames f*z on are made.
+// ConvUp is rows x columns pixels, from (y0, x0) on, of a convolution that enlarges x
+// [T, H, W, C] twice. Pixel (R, S) of parity p = 2*(R%2) + S%2 reads 2x2 cells of kt
+// frames, from row floor((R-1)/2) and column floor((S-1)/2) on, with weight [z, 4, O,
+// C, kt, 2, 2]. For each cell inside of x it adds cell [z, 4, 2, 2, O], and bias [z, 4,
+// O] once. Frame f becomes z frames from f*z on.
 func ConvUp(x []float64, t, h, w, c int, weight, bias, cell []float64, o, kt, z, y0, x0, rows, columns int) []float64 {
 	var y []float64
 	for f := range t - kt + 1 {
@@ -37,17 +37,17 @@ func ConvUp(x []float64, t, h, w, c int, weight, bias, cell []float64, o, kt, z,
 	return y
 }
 
-// FoldUp is the weight [4, O, I, 2, 2] of ConvUp for a 3x3 convolution [O, C, 3, 3]
-// of frames whose pixel (R, S) is the matrix shuffle[R%2, S%2] of [2, 2, C, I] times
-// cell (R/2, S/2).
+// FoldUp is the weight [4, O, I, 2, 2] of ConvUp for a 3x3 convolution [O, C, 3, 3] of
+// frames whose pixel (R, S) is the matrix shuffle[R%2, S%2] of [2, 2, C, I] times cell
+// (R/2, S/2).
 func FoldUp(weight, shuffle []float64, o, c, in int) []float64 {
 	y := make([]float64, 4*o*in*4)
 	for p := range 4 {
 		for i := range 3 {
 			for j := range 3 {
-				r, s := p/2+i-1, p%2+j-1              // upsampled, from the first row and column of the pixel's cell
-				row, column := r>>1, s>>1             // cells from the pixel's own
-				row, column = row+1-p/2, column+1-p%2 // of the 2x2
+				r, s := p/2+i-1, p%2+j-1              // upsampled, relative to the first row and column of the pixel's cell
+				row, column := r>>1, s>>1             // cells, relative to the pixel's
+				row, column = row+1-p/2, column+1-p%2 // within the 2x2 cells
 				for out := range o {
 					for from := range in {
 						for ch := range c {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// numbers is n of them, in [-1, 1], that follow no rule a sum could lose.
+// numbers returns n irregular numbers in [-1, 1].
 func numbers(n int) []float64 {
 	v := make([]float64, n)
 	for i, state := 0, uint32(n); i < n; i++ {
@@ -15,10 +15,10 @@ func numbers(n int) []float64 {
 	return v
 }
 
-// A 1x1 convolution, the pixel shuffle and a 3x3 convolution behind it, one after
-// the other, are what the folded weight makes at once, borders and biases too. And
-// by hand: of nearest enlargement, a kernel of ones has 4 taps in the pixel's own
-// cell, 2 in those beside it and 1 in the corner.
+// A 1x1 convolution, the pixel shuffle and a 3x3 convolution in sequence equal the
+// folded weight, including borders and biases. By hand: with nearest enlargement, a
+// kernel of ones has 4 taps in the pixel's own cell, 2 in those beside it and 1 in the
+// corner.
 func TestFoldUp(t *testing.T) {
 	const H, W, C, O = 3, 2, 2, 3
 	x, upscale, p, weight, b := numbers(H*W*C), numbers(4*C*C), numbers(4*C), numbers(O*C*9), numbers(O)

@@ -1,8 +1,8 @@
 package ref
 
-// DepthToSpace is frames [T, H, W, in] as [T*ft, H*fs, W*fs, out]: each phase, of time,
-// then rows, then columns, has the first of its `stride` channels, all of which are
-// repeated rep times.
+// DepthToSpace is frames [T, H, W, in] as [T*ft, H*fs, W*fs, out]. The phases, ordered
+// by time, then rows, then columns, have `stride` channels each; all channels are
+// repeated rep times, and each phase keeps the first ones.
 func DepthToSpace(x []float64, T, H, W, in, out, ft, fs, stride, rep int) []float64 {
 	y := make([]float64, T*ft*H*fs*W*fs*out)
 	for p := range T * H * W {

@@ -1,9 +1,8 @@
 package ref
 
-// DupUp3D is the parameter-free upsampling of x [T, H, W, in] to
-// [ft*T, fs*H, fs*W, out]: each channel repeated out*ft*fs*fs/in times, and
-// every ft*fs*fs of the channels that makes moved into a block of frames, rows
-// and columns.
+// DupUp3D is the parameter-free upsampling of x [T, H, W, in] to [ft*T, fs*H, fs*W,
+// out]: it repeats each channel out*ft*fs*fs/in times, and moves every ft*fs*fs of the
+// resulting channels into a block of frames, rows and columns.
 func DupUp3D(x []float64, T, H, W, in, out, ft, fs int) []float64 {
 	rep := out * ft * fs * fs / in
 	y := make([]float64, ft*T*fs*H*fs*W*out)
@@ -30,8 +29,8 @@ func DupUp3D(x []float64, T, H, W, in, out, ft, fs int) []float64 {
 }
 
 // Shuffle3D moves the channels of x [T, H, W, in] into blocks of ft frames and fs x fs
-// pixels of n = in/(ft*fs*fs) channels, channel slowest; output channel o is number o%n of
-// those.
+// pixels with n = in/(ft*fs*fs) channels, channel slowest. Output channel o is number
+// o%n of those.
 func Shuffle3D(x []float64, T, H, W, in, out, ft, fs int) []float64 {
 	n := in / (ft * fs * fs)
 	var y []float64

@@ -1,8 +1,7 @@
 package ref
 
-// FeatherBlend adds wy*wx*tile to a canvas [T, H, W, C] at (y0, x0). The tile
-// is [T, tileH, tileW, C], of which the first len(wy) rows and len(wx) columns
-// are taken.
+// FeatherBlend adds wy*wx*tile to a canvas [T, H, W, C] at (y0, x0). It takes the first
+// len(wy) rows and len(wx) columns of the tile [T, tileH, tileW, C].
 func FeatherBlend(canvas []float64, T, H, W, C int, tile []float64, tileH, tileW int, wy, wx []float64, y0, x0 int) {
 	for t := range T {
 		for y := range wy {

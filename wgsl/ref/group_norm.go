@@ -2,9 +2,9 @@ package ref
 
 import "math"
 
-// GroupNorm is the group norm of frames [T, P, C], each by itself: for every
-// group of C/groups channels (x-mean)/sqrt(variance+eps)*gamma + beta with the
-// biased variance, and SiLU of that where silu is set.
+// GroupNorm is the group norm of separate frames [T, P, C]: for every group of C/groups
+// channels (x-mean)/sqrt(variance+eps)*gamma + beta with the biased variance, followed
+// by SiLU if silu is set.
 func GroupNorm(x []float64, T, P, C, groups int, gamma, beta []float64, eps float64, silu bool) []float64 {
 	y := make([]float64, len(x))
 	size := C / groups

@@ -2,9 +2,9 @@ package ref
 
 import "math"
 
-// Quantise is rows x [rows, W, C] in 8 bits: q = floor(127 x / m + 1/2), and the m
-// of each row [rows, C], the largest |x| of a channel. Where that is less than 1e-30,
-// q is 0.
+// Quantise converts rows x [rows, W, C] to 8 bits: q = floor(127 x / m + 1/2), where m
+// [rows, C] is the largest |x| of a channel in each row. If m is less than 1e-30, q is
+// 0.
 func Quantise(x []float64, rows, W, C int) (q []int8, m []float64) {
 	q, m = make([]int8, rows*W*C), make([]float64, rows*C)
 	for row := range rows {
@@ -26,7 +26,7 @@ func Quantise(x []float64, rows, W, C int) (q []int8, m []float64) {
 	return q, m
 }
 
-// Dequantise is what those stand for: q m / 127.
+// Dequantise is the values of q: q m / 127.
 func Dequantise(q []int8, m []float64, rows, W, C int) []float64 {
 	x := make([]float64, rows*W*C)
 	for i := range x {

@@ -7,8 +7,8 @@ import (
 )
 
 // Two rows of three pixels of two channels. By hand: the first channel's largest is
-// 254, so a step is 2, and 3 steps and a half go up; the second's is 127, a step 1,
-// and -0.5 goes up to 0. The second row has scales of its own, of which one is zero.
+// 254, so a step is 2, and three and a half steps round up; the second's is 127, a step
+// of 1, and -0.5 rounds up to 0. The second row has other scales, one of which is zero.
 func TestQuantise(t *testing.T) {
 	x := []float64{254, -127, 7, -0.5, -254, 0.49, 1, 0, -1, 0, 0.5, 0}
 	q, m := Quantise(x, 2, 3, 2)

@@ -1,6 +1,6 @@
 package ref
 
-// LeakyReLU is x with a fifth of what is below zero.
+// LeakyReLU is x, with negative numbers divided by five.
 func LeakyReLU(x []float64) []float64 {
 	y := make([]float64, len(x))
 	for i, v := range x {
@@ -9,7 +9,7 @@ func LeakyReLU(x []float64) []float64 {
 	return y
 }
 
-// ReLU is x with 0 in place of what is below it.
+// ReLU is x, with negative numbers replaced by 0.
 func ReLU(x []float64) []float64 {
 	y := make([]float64, len(x))
 	for i, v := range x {

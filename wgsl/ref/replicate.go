@@ -1,7 +1,7 @@
 package ref
 
-// Replicate is pixels of frames [T, H, W, C] from row y0 and column x0 on, h x w of them,
-// with the closest one where there is none.
+// Replicate is h x w pixels of frames [T, H, W, C] from row y0 and column x0 on. Pixels
+// outside are copies of the closest one inside.
 func Replicate(x []float64, T, H, W, C, y0, x0, h, w int) []float64 {
 	y := make([]float64, 0, T*h*w*C)
 	for t := range T {
@@ -15,8 +15,8 @@ func Replicate(x []float64, T, H, W, C, y0, x0, h, w int) []float64 {
 	return y
 }
 
-// Mirror is frames [T, H, W, C] with a pixel more at each edge: the one next to the edge,
-// or of a single one that itself.
+// Mirror is frames [T, H, W, C] with one more pixel at each edge: a copy of the one
+// next to the edge pixel, or of the only pixel.
 func Mirror(x []float64, T, H, W, C int) []float64 {
 	inner := func(i, n int) int {
 		switch {

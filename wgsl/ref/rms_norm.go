@@ -2,9 +2,9 @@ package ref
 
 import "math"
 
-// RMSNorm divides each of P pixels [P, C] by its length over the channels, at
-// least 1e-12, and multiplies it by sqrt(C) and gamma; SiLU of that where silu
-// is set. eps is added to the mean of squares.
+// RMSNorm divides each of P pixels [P, C] by its length over the channels, at least
+// 1e-12, and multiplies it by sqrt(C) and gamma, followed by SiLU if silu is set. eps
+// is added to the mean of squares.
 func RMSNorm(x []float64, P, C int, gamma []float64, eps float64, silu bool) []float64 {
 	y := make([]float64, P*C)
 	for p := range P {

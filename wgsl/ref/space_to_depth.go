@@ -1,7 +1,8 @@
 package ref
 
-// SpaceToDepth is frames [T*ft, H*fs, W*fs, in] as [T, H, W, out]: the numbers that fall
-// on a pixel, channel fastest, over and over, in means of g.
+// SpaceToDepth is frames [T*ft, H*fs, W*fs, in] as [T, H, W, out]. Each output is the
+// mean of g consecutive numbers of its block, channel fastest; the sequence repeats to
+// fill all outputs.
 func SpaceToDepth(x []float64, T, H, W, in, out, ft, fs, g int) []float64 {
 	var y []float64
 	for p := range T * H * W {

@@ -2,10 +2,10 @@ package ref
 
 import "math"
 
-// SpatialNorm is SiLU of v*times + plus, where v [T, H, W, C] is normed, and times and
-// plus [t, h, w, C] are enlarged to its size by nearest neighbour: index i of n becomes
-// i*m/n of m. Of an odd number of frames above 1 the first has the first one of times and
-// plus, and the others have the rest (CogVideoXSpatialNorm3D of diffusers).
+// SpatialNorm is SiLU of v*times + plus. v [T, H, W, C] is normed; times and plus [t,
+// h, w, C] are enlarged to its size by nearest neighbour: index i of n becomes i*m/n of
+// m. If the number of frames is odd and above 1, the first frame uses the first one of
+// times and plus, and the others use the rest (CogVideoXSpatialNorm3D of diffusers).
 func SpatialNorm(v []float64, T, H, W, C int, times, plus []float64, t, h, w int) []float64 {
 	y := make([]float64, len(v))
 	for f := range T {

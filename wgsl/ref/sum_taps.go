@@ -1,7 +1,7 @@
 package ref
 
-// SumTaps is a weight [n, kt, size], n for outputs and inputs, whose first taps
-// are one, their sum: [n, kt-first+1, size].
+// SumTaps is a weight [n, kt, size], n for outputs and inputs, with its first taps
+// replaced by their sum: [n, kt-first+1, size].
 func SumTaps(w []float64, n, kt, size, first int) []float64 {
 	var y []float64
 	for i := range n {

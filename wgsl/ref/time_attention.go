@@ -2,10 +2,10 @@ package ref
 
 import "math"
 
-// TimeAttention is softmax(q k^T / sqrt(D)) v over the frames up to the query's, for each
-// of N pixels and each head of D = C/heads channels. qkv is [T, N, 3*C]: query, key and
-// value of a pixel. With unit, queries and keys are divided by their lengths, or by 1e-5
-// where that is more. The result is [T, N, C].
+// TimeAttention is softmax(q k^T / sqrt(D)) v over the frames up to the query's, for
+// each of N pixels and each head of D = C/heads channels. qkv is [T, N, 3*C]: query,
+// key and value of a pixel. With unit, queries and keys are divided by their lengths,
+// at least 1e-5. The result is [T, N, C].
 func TimeAttention(qkv []float64, T, N, C, heads int, unit bool) []float64 {
 	o := make([]float64, T*N*C)
 	D := C / heads

@@ -2,9 +2,9 @@ package ref
 
 import "math"
 
-// ToRGBA8 is the rectangle [h, w] at (y0, x0) of frames x [T, H, W, 3] in
-// [-1, 1], as r | g<<8 | b<<16 | 255<<24 with levels rounded half up; 0 for a
-// pixel with a NaN or an infinity.
+// ToRGBA8 is the rectangle [h, w] at (y0, x0) of frames x [T, H, W, 3] in [-1, 1], as r
+// | g<<8 | b<<16 | 255<<24 with levels rounded half up. A pixel with a NaN or an
+// infinity is 0.
 func ToRGBA8(x []float64, T, H, W, y0, x0, h, w int) []uint32 {
 	level := func(v float64) uint32 {
 		return uint32(math.Floor(min(max(v/2+0.5, 0), 1)*255 + 0.5))

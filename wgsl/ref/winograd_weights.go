@@ -1,7 +1,7 @@
 package ref
 
-// WinogradWeights is a weight [n, 3, size], n for outputs and inputs, as F(2,3) has it for
-// pairs of frames, [n, 4, size]: W0, (W0+W1+W2)/2, (W0-W1+W2)/2, W2.
+// WinogradWeights is a weight [n, 3, size], n for outputs and inputs, transformed for
+// F(2,3) in pairs of frames, [n, 4, size]: W0, (W0+W1+W2)/2, (W0-W1+W2)/2, W2.
 func WinogradWeights(w []float64, n, size int) []float64 {
 	y := make([]float64, 4*n*size)
 	for i := range n {

@@ -6,10 +6,10 @@ struct Params {
     queries: u32, // of the block
     key: u32,     // first key of the block
     keys: u32,    // a multiple of 8; may run past N
-    q_at: u32,    // vec4s: where the first query's token is
-    k_at: u32,    // that of the first key
-    o_at: u32,    // output of the first query
-    scale: f32,   // log2(e)/sqrt(C): powers of 2 are taken instead of e
+    q_at: u32,    // offset of the first query's token in vec4s
+    k_at: u32,    // offset of the first key's token
+    o_at: u32,    // offset of the first query's output
+    scale: f32,   // log2(e)/sqrt(C), for powers of 2 instead of e
 }
 
-override ROLLED: bool = false; // loops that store may not be unrolled
+override ROLLED: bool = false; // keep the loops that store, do not unroll them

@@ -1,4 +1,4 @@
-// What attention_scores.wgsl declares, of whichever kernel.
+// Declarations of all kernels like attention_scores.wgsl.
 
 #import attention_params
 
@@ -10,7 +10,7 @@
 const_assert BLOCK == 8u; // two vec4s of keys, a and b
 const LOWEST: f32 = -3e38;
 
-// token is where key j's token starts, clamped into the frame.
+// token returns the start of key j's token, with j clamped into the frame.
 fn token(j: u32) -> u32 {
     return params.k_at + min(j, params.N - params.key - 1u) * 3u * params.C4;
 }

@@ -1,4 +1,4 @@
-// What attention_values.wgsl declares, of whichever kernel, and how it ends.
+// Declarations of all kernels like attention_values.wgsl, and their store.
 
 #import attention_params
 

@@ -1,4 +1,5 @@
-// Params of conv3d, of stride 1 or 2 in space, its overrides, and where a pixel of y lies.
+// Params of conv3d, of spatial stride 1 or 2, its overrides, and the place of a pixel
+// in y.
 
 struct Params {
     first: vec4<u32>,
@@ -20,13 +21,13 @@ struct Params {
     y_stride: u32,
     segments: u32,
     across: u32,
-    accumulate: u32, // where one pipeline does for many layers: 1 is as ACCUMULATE, 2 that y has the bias too
+    accumulate: u32, // for a pipeline that many layers share: 1 means ACCUMULATE, 2 that y also includes the bias
 }
 
 const BIASES: u32 = 1;
 
 override KT: u32 = 3;    // temporal taps computed, the last of the weight's
-override SCALE: u32 = 1; // x is read as if enlarged so often by nearest neighbour
+override SCALE: u32 = 1; // factor by which x is enlarged by nearest neighbour
 override ACCUMULATE: bool = false;
 
 fn place(f: u32, pixel: u32, o: u32) -> u32 {

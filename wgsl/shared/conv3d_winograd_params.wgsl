@@ -1,4 +1,4 @@
-// Params of conv3d_winograd, its overrides, and where a pixel of y lies.
+// Params of conv3d_winograd, its overrides, and the place of a pixel in y.
 
 struct Params {
     first: vec4<u32>,
@@ -19,7 +19,7 @@ struct Params {
     y_stride: u32,
     segments: u32,
     across: u32,
-    accumulate: u32, // 1 is as ACCUMULATE, where one pipeline does for many layers
+    accumulate: u32, // 1 means ACCUMULATE, for a pipeline that many layers share
 }
 
 const SCALE: u32 = 1;

@@ -22,7 +22,7 @@ struct Params {
     y_stride: u32,
     segments: u32,
     across: u32,
-    accumulate: u32, // 1 is as ACCUMULATE, where one pipeline does for many layers
+    accumulate: u32, // 1 means ACCUMULATE, for a pipeline that many layers share
 }
 
 override KT: u32 = 1; // temporal taps

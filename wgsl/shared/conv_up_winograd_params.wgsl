@@ -1,4 +1,4 @@
-// Params of conv_up_winograd, which adds to nothing.
+// Params of conv_up_winograd, which does not accumulate.
 
 struct Params {
     first: vec4<u32>,

@@ -1,4 +1,5 @@
-// elem4: four halves in two words, with LeakyReLU of what is stored: below zero a fifth.
+// elem4: four halves in two words, with LeakyReLU of stored values: negative ones are
+// divided by five.
 alias elem4 = vec2<u32>;
 fn load4(e: elem4) -> vec4<f32> { return vec4<f32>(unpack2x16float(e.x), unpack2x16float(e.y)); }
 fn relu(v: vec4<f32>) -> vec4<f32> { return select(v, 0.2 * v, v < vec4<f32>()); }

@@ -1,4 +1,5 @@
-// elem4: four halves in two words, with ReLU of what is stored. NaN stays NaN, as max would not have it.
+// elem4: four halves in two words, with ReLU of stored values. Unlike with max, NaN
+// stays NaN.
 alias elem4 = vec2<u32>;
 fn load4(e: elem4) -> vec4<f32> { return vec4<f32>(unpack2x16float(e.x), unpack2x16float(e.y)); }
 fn relu(v: vec4<f32>) -> vec4<f32> { return select(v, vec4<f32>(), v < vec4<f32>()); }

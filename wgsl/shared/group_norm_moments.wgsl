@@ -1,5 +1,5 @@
-// What both kernels of the first phase of group norm declare: Params, bindings, and
-// the moments of a column of four channels.
+// Declarations of both kernels of group norm's first phase: Params, bindings, and the
+// moments of a column of four channels.
 
 struct Params {
     first: vec4<u32>,
@@ -9,7 +9,7 @@ struct Params {
     size: u32,   // channels of a group
     chunk: u32,  // pixels of a workgroup
     chunks: u32,
-    base: u32,   // the chunk that x begins with
+    base: u32,   // number of the first chunk in x
     x_at: u32,
     head_at: u32,
 }
@@ -24,8 +24,8 @@ struct Moments {
     m2: vec4<f32>,
 }
 
-// measure takes the moments of the pixels begin, begin + step, ... below end;
-// at is where the column starts in x.
+// measure returns the moments of the pixels begin, begin + step, ... below end; at is
+// the offset of the column in x.
 fn measure(at: u32, begin: u32, end: u32, step: u32, pivot: vec4<f32>) -> Moments {
     var s = Moments();
     var n = 0.0;

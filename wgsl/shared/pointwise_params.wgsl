@@ -1,4 +1,4 @@
-// Params of pointwise, its overrides, and where a pixel of y lies.
+// Params of pointwise, its overrides, and the place of a pixel in y.
 
 struct Params {
     first: vec4<u32>,
@@ -17,7 +17,7 @@ struct Params {
     y_at: u32,
     y_stride: u32,
     across: u32,
-    accumulate: u32, // where one pipeline does for many layers: 1 is as ACCUMULATE, 2 that y has the bias too
+    accumulate: u32, // for a pipeline that many layers share: 1 means ACCUMULATE, 2 that y also includes the bias
 }
 
 const BIASES: u32 = 1;

@@ -1,5 +1,5 @@
-// The pixels under TAPS neighbouring taps in a row of x. The kernel declares params and
-// SCALE, how often x is read as if enlarged by nearest neighbour.
+// The pixels under TAPS adjacent taps in a row of x. The kernel declares params and
+// SCALE, the factor by which x is enlarged by nearest neighbour.
 
 // Columns are the pixels' offsets, clamped into the row, and whether they are inside of it.
 struct Columns {
@@ -7,7 +7,7 @@ struct Columns {
     inside: array<bool, INPUTS>,
 }
 
-// columns are those under a segment whose first tap reads column `first`.
+// columns returns those under a segment whose first tap reads column `first`.
 fn columns(first: i32) -> Columns {
     var all = Columns();
     var s = first;

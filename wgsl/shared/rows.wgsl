@@ -1,11 +1,11 @@
-// Products of a row of x with the TAPS taps that lie over it.
+// Products of a row of x with the TAPS taps over it.
 
 #import products
 #import row_window
 
 alias Row = array<vec4<f32>, INPUTS>; // of pixels under the taps, four channels
 
-// multiply adds those with weights from `at` on.
+// multiply adds the products with weights from `at` on.
 fn multiply(sums: ptr<function, Sums>, row: ptr<function, Row>, at: u32) {
     for (var j = 0u; j < TAPS; j++) {
         let m = matrix(at + j * MATRIX);

@@ -1,10 +1,10 @@
-// Sums in registers, of PIXELS pixels of y in a block of BLOCK output channels. The kernel
-// declares params, with across and y_at; y, bias and BIASES, vectors of bias for one of a
-// block; ACCUMULATE, where y holds what is added to; and place(f, pixel, o), where y has
-// the four channels o.
+// Sums in registers, for PIXELS pixels of y in a block of BLOCK output channels. The
+// kernel declares params, with across and y_at; y and bias; BIASES, vectors of bias for
+// a block; ACCUMULATE, if y holds values to add to; and place(f, pixel, o), the offset
+// of channels 4*o to 4*o+3 in y.
 
 override DEEP: bool = false;   // a workgroup is narrower than WG segments
-override ROLLED: bool = false; // the store's loop may not be unrolled
+override ROLLED: bool = false; // keep the store's loop, do not unroll it
 
 const_assert WIDE == 2u; // vec4s of a block
 
@@ -16,8 +16,8 @@ struct Seat {
     block: u32,
 }
 
-// seat is that of segmentGrid. Where a workgroup is one block deep the compiler
-// sees that the block is the same for all, and reads its weights once for all.
+// seat returns the place in segmentGrid. If a workgroup is one block deep, the compiler
+// detects that the block is uniform, and loads its weights once for all invocations.
 fn seat(group: vec3<u32>, local: u32) -> Seat {
     if DEEP {
         return Seat(group.x * params.across + local % params.across, group.y * (WG / params.across) + local / params.across);
@@ -25,7 +25,7 @@ fn seat(group: vec3<u32>, local: u32) -> Seat {
     return Seat(group.x * WG + local, group.y);
 }
 
-// start is the sums before the first product.
+// start sets the sums to the bias.
 fn start(sums: ptr<function, Sums>, block: u32) {
     let b0 = bias[BIASES * block * WIDE];
     let b1 = bias[BIASES * block * WIDE + 1u];
@@ -35,9 +35,9 @@ fn start(sums: ptr<function, Sums>, block: u32) {
     }
 }
 
-// store writes the pixels of frame f from `pixel` on, up to `end`. Its loop has a
-// constant length with the bound inside: else cards' compilers keep the sums in
-// memory. On processors they are faster there.
+// store writes the pixels of frame f from `pixel` on, up to `end`. The loop has a
+// constant length with the bound inside, because compilers of cards otherwise keep the
+// sums in memory. On processors memory is faster, so ROLLED has a variable length.
 fn store(sums: ptr<function, Sums>, f: u32, pixel: u32, end: u32, block: u32) {
     for (var p = 0u; p < PIXELS && (!ROLLED || pixel + p < end); p++) {
         for (var h = 0u; h < WIDE; h++) {

@@ -11,14 +11,14 @@ import (
 	"tessera/gpu/internal/driver"
 )
 
-// adapter is a GPUAdapter with what it says of itself. It gives one device.
+// adapter is a GPUAdapter with its description. It can give only one device.
 type adapter struct {
 	handle js.Value
 	info   driver.Info
 }
 
-// adapters finds the high-performance adapter and, where it is another, the
-// low-power one. A browser tells of no others.
+// adapters returns the high-performance adapter and, if it is a different one, the
+// low-power adapter. A browser offers no others.
 func adapters(backend string) ([]*adapter, error) {
 	if backend != "" && backend != "auto" && backend != "webgpu" {
 		return nil, fmt.Errorf("browser: unknown backend %q: want auto or webgpu", backend)
@@ -91,7 +91,8 @@ func describe(a js.Value) driver.Info {
 	return out
 }
 
-// adapterName is the most telling text there is: browsers leave most out.
+// adapterName returns the most specific text available: browsers leave most fields
+// empty.
 func adapterName(info js.Value, i driver.Info) string {
 	for _, name := range []string{text(info, "description"), text(info, "device"), strings.TrimSpace(i.Vendor + " " + i.Architecture)} {
 		if name != "" {
@@ -101,7 +102,7 @@ func adapterName(info js.Value, i driver.Info) string {
 	return "the browser's GPU"
 }
 
-// text is a property that is a string, or "".
+// text returns a property that is a string, or "".
 func text(v js.Value, name string) string {
 	if p := v.Get(name); p.Type() == js.TypeString {
 		return p.String()
@@ -109,7 +110,7 @@ func text(v js.Value, name string) string {
 	return ""
 }
 
-// number is a property that is a number, or 0.
+// number returns a property that is a number, or 0.
 func number(v js.Value, name string) float64 {
 	if p := v.Get(name); p.Type() == js.TypeNumber {
 		return p.Float()
@@ -117,15 +118,15 @@ func number(v js.Value, name string) float64 {
 	return 0
 }
 
-// Features that are asked for where they are there.
+// Features that are requested if the adapter has them.
 const (
 	featureF16        = "shader-f16"
 	featureSubgroups  = "subgroups"
 	featureTimestamps = "timestamp-query"
 )
 
-// computeLimits are asked for at the adapter's value; the others stay at
-// WebGPU's default.
+// computeLimits are requested at the adapter's value; other limits keep WebGPU's
+// default.
 var computeLimits = [...]string{
 	"maxBindGroups",
 	"maxBindingsPerBindGroup",
@@ -146,7 +147,7 @@ var computeLimits = [...]string{
 	"minUniformBufferOffsetAlignment",
 }
 
-// limits are those of a GPUSupportedLimits.
+// limits converts a GPUSupportedLimits.
 func limits(l js.Value) driver.Limits {
 	axis := func(name string) int { return int(number(l, "maxComputeWorkgroupSize"+name)) }
 	return driver.Limits{
@@ -162,11 +163,11 @@ func limits(l js.Value) driver.Limits {
 	}
 }
 
-// size is a property that is a size; one that means "any" stays exact as a
-// JS number.
+// size returns a property that is a size. It caps sizes that mean "any" at a value that
+// a JS number holds exactly.
 func size(v js.Value, name string) int64 { return int64(min(number(v, name), 1<<53-4)) }
 
-// requestDevice asks for all that the device can use of what a has.
+// requestDevice requests every feature and limit of a that the device can use.
 func (a *adapter) requestDevice() (js.Value, error) {
 	features := []any{}
 	for _, name := range []string{featureF16, featureSubgroups, featureTimestamps} {

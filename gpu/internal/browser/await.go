@@ -8,15 +8,14 @@ import (
 	"syscall/js"
 )
 
-// promise is a JS promise on its way. Once done is closed, the other fields
-// hold.
+// promise follows a JS promise. The other fields are valid once done is closed.
 type promise struct {
 	done  chan struct{}
 	value js.Value
 	err   error // "name: message" of a rejection
 }
 
-// watch follows p. It waits for nothing and needs no release.
+// watch follows p. It does not wait and needs no release.
 func watch(p js.Value) *promise {
 	w := &promise{done: make(chan struct{})}
 	var resolved, rejected js.Func
@@ -33,8 +32,8 @@ func watch(p js.Value) *promise {
 	return w
 }
 
-// await blocks until p settles or ctx ends: the value, or the rejection as an
-// error.
+// await blocks until p settles or ctx ends. It returns the value, or the rejection as
+// an error.
 func await(ctx context.Context, p js.Value) (js.Value, error) {
 	w := watch(p)
 	select {
@@ -45,7 +44,7 @@ func await(ctx context.Context, p js.Value) (js.Value, error) {
 	}
 }
 
-// jsError is what JS threw or rejected with, as "name: message".
+// jsError returns what JS threw or rejected with, as "name: message".
 func jsError(v js.Value) error {
 	if v.Type() != js.TypeObject {
 		return errors.New(v.String())
@@ -57,7 +56,7 @@ func jsError(v js.Value) error {
 	return errors.New(name.String() + ": " + oneLine(message.String()))
 }
 
-// try runs f and returns what a JS call in it threw.
+// try runs f and returns an error that a JS call in f throws.
 func try(f func()) (err error) {
 	defer func() {
 		switch r := recover().(type) {

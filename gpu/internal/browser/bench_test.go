@@ -13,8 +13,8 @@ import (
 	"tessera/gpu/internal/driver/drivertest"
 )
 
-// BenchmarkSubmit is the processor's cost of a submission of n dispatches; the
-// wait for it is counted apart.
+// BenchmarkSubmit measures the processor time of a submission of n dispatches; the wait
+// for it is reported separately.
 func BenchmarkSubmit(b *testing.B) {
 	d := open(b)
 	p := drivertest.Must(drivertest.Compile(d, drivertest.Scale(1)))(b)
@@ -44,7 +44,7 @@ func BenchmarkSubmit(b *testing.B) {
 	}
 }
 
-// BenchmarkCreate is what making an object takes.
+// BenchmarkCreate measures the creation of objects.
 func BenchmarkCreate(b *testing.B) {
 	d := open(b)
 	p := drivertest.Must(drivertest.Compile(d, drivertest.Scale(1)))(b)
@@ -67,8 +67,8 @@ func BenchmarkCreate(b *testing.B) {
 	})
 }
 
-// BenchmarkTransfer is the speed of writes, until the device has them, and of
-// reads.
+// BenchmarkTransfer measures the speed of reads, and of writes until the device has
+// them.
 func BenchmarkTransfer(b *testing.B) {
 	d := open(b)
 	for _, size := range []int{64 << 10, 1 << 20, 64 << 20} {

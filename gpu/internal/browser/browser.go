@@ -1,14 +1,15 @@
 //go:build js
 
-// Package browser drives a GPU through navigator.gpu, from Go compiled to
-// WebAssembly in a worker or a page. It implements driver.Device and nothing
-// else; start at Open.
+// Package browser drives a GPU through navigator.gpu, for Go compiled to WebAssembly in
+// a worker or a page. It implements driver.Device; start with Open:
 //
-// A device is opened with the adapter's own limits and with shader-f16,
-// subgroups and timestamps where the adapter has them.
+//	d, err := browser.Open(driver.Options{Adapter: -1})
 //
-// Every call that waits gives the event loop back meanwhile, so none may be
-// made from within a js.FuncOf: start a goroutine there.
+// A device has the adapter's own limits, and shader-f16, subgroups and timestamps if
+// the adapter has them.
+//
+// Every call that waits lets the event loop run meanwhile. Do not make such calls
+// inside a js.FuncOf: start a goroutine there.
 package browser
 
 import (
@@ -21,8 +22,8 @@ import (
 
 var _ driver.Device = (*device)(nil)
 
-// Open opens the adapter that opt chooses; the best one, -1, is what the
-// browser calls high-performance.
+// Open opens the adapter that opt selects. -1 selects the adapter that the browser
+// calls high-performance.
 func Open(opt driver.Options) (driver.Device, error) {
 	list, err := adapters(opt.Backend)
 	if err != nil {
@@ -35,8 +36,7 @@ func Open(opt driver.Options) (driver.Device, error) {
 	return openDevice(list[index])
 }
 
-// Adapters describes the adapters that Open can choose from. opt.Adapter is
-// not looked at.
+// Adapters lists the adapters that Open can select from. It ignores opt.Adapter.
 func Adapters(opt driver.Options) ([]driver.Info, error) {
 	list, err := adapters(opt.Backend)
 	if err != nil {
@@ -49,7 +49,7 @@ func Adapters(opt driver.Options) ([]driver.Info, error) {
 	return infos, nil
 }
 
-// navigatorGPU is the browser's GPU object.
+// navigatorGPU returns the browser's GPU object.
 func navigatorGPU() (js.Value, error) {
 	if g := js.Global().Get("navigator"); g.Truthy() && g.Get("gpu").Truthy() {
 		return g.Get("gpu"), nil

@@ -15,7 +15,7 @@ func open(t testing.TB) *device {
 	return drivertest.Open(t, Open, driver.Options{Adapter: -1}).(*device)
 }
 
-// TestDriver runs what every driver must pass.
+// TestDriver runs the tests that every driver must pass.
 func TestDriver(t *testing.T) {
 	drivertest.Run(t, drivertest.Subject{
 		Name:   "browser",

@@ -38,7 +38,7 @@ const (
 	mapRead = 1
 )
 
-// NewBuffer makes a zeroed buffer.
+// NewBuffer creates a zeroed buffer.
 func (d *device) NewBuffer(label string, size int64, uniform bool) (driver.Buffer, error) {
 	usage := usageStorage | usageCopySrc | usageCopyDst
 	if uniform {
@@ -77,13 +77,13 @@ func (b *buffer) within(what string, offset int64, n int) error {
 	return nil
 }
 
-// chunks: writes go through one scratch array, which the browser copies before
-// the call returns: 2.5 GB/s on two cores. A view over Go's own memory would
-// make it 3.2, but is detached whenever that grows, and Go can't make one
-// without the page's help. Smaller reads are slower, larger are not faster.
+// chunks: writes go through one scratch array, which the browser copies before the call
+// returns; this reaches 2.5 GB/s on two cores. A view of Go's own memory would reach
+// 3.2, but it is detached whenever that memory grows, and Go can't create one without
+// the page's help. Smaller reads are slower, larger ones are not faster.
 var chunks = driver.Chunks{Put: 4 << 20, Fetch: 16 << 20}
 
-// Write puts data at offset, in queue order.
+// Write copies data to offset, in queue order.
 func (d *device) Write(to driver.Buffer, offset int64, data []byte) error {
 	b := to.(*buffer)
 	if err := b.within("write", offset, len(data)); err != nil {
@@ -95,7 +95,7 @@ func (d *device) Write(to driver.Buffer, offset int64, data []byte) error {
 	return d.failure()
 }
 
-// Read waits for everything submitted and copies len(dst) bytes at offset.
+// Read waits for all submitted work and copies len(dst) bytes from offset.
 func (d *device) Read(ctx context.Context, dst []byte, from driver.Buffer, offset int64) error {
 	b := from.(*buffer)
 	if err := b.within("read", offset, len(dst)); err != nil {
@@ -107,7 +107,7 @@ func (d *device) Read(ctx context.Context, dst []byte, from driver.Buffer, offse
 	return d.failure()
 }
 
-// port is what the device does for its staging.
+// port implements driver.Port for the device's staging.
 type port struct{ d *device }
 
 func (p *port) Put(to driver.Buffer, offset int64, data []byte) error {
@@ -124,7 +124,7 @@ func (p *port) Drain() error {
 
 func (p *port) NewReadback(size int64) (driver.Buffer, error) { return p.d.NewReadback(size) }
 
-// NewReadback makes a buffer that can be copied to and taken from.
+// NewReadback creates a buffer that can be copied to and read by Take.
 func (d *device) NewReadback(size int64) (driver.Buffer, error) {
 	b, err := d.newReadback(size)
 	if err != nil {
@@ -133,7 +133,7 @@ func (d *device) NewReadback(size int64) (driver.Buffer, error) {
 	return b, nil
 }
 
-// newReadback makes a buffer that can be copied to and mapped.
+// newReadback creates a buffer that can be copied to and mapped.
 func (d *device) newReadback(size int64) (*buffer, error) {
 	return d.newBuffer("staging", size, usageMapRead|usageCopyDst)
 }
@@ -150,7 +150,7 @@ func (p *port) Fetch(ctx context.Context, dst []byte, from, readback driver.Buff
 	return p.d.take(ctx, dst, readback.(*buffer), submitted)
 }
 
-// Take waits for the copies to a readback buffer and takes its first bytes.
+// Take waits for the copies to a readback buffer and reads its first bytes.
 func (d *device) Take(ctx context.Context, dst []byte, from driver.Buffer) error {
 	b := from.(*buffer)
 	err := b.within("read", 0, len(dst))
@@ -163,8 +163,8 @@ func (d *device) Take(ctx context.Context, dst []byte, from driver.Buffer) error
 	return nil
 }
 
-// take waits for the copies to a readback buffer, which were submitted within
-// the scope s, and takes its first bytes.
+// take waits for the copies to a readback buffer, which were submitted within scope s,
+// and reads its first bytes.
 func (d *device) take(ctx context.Context, dst []byte, b *buffer, s scope) error {
 	mapped := watch(b.handle.Call("mapAsync", mapRead, 0, len(dst)))
 	if err := d.wait(ctx, mapped); err != nil {
@@ -180,8 +180,8 @@ func (d *device) take(ctx context.Context, dst []byte, b *buffer, s scope) error
 	})
 }
 
-// scratch is JS memory that Go's bytes are copied to. It grows to what is
-// asked for, a power of two.
+// scratch is JS memory that Go's bytes are copied to. It grows to the requested size,
+// rounded up to a power of two.
 type scratch struct {
 	bytes js.Value // Uint8Array
 	words js.Value // Uint32Array over the same memory

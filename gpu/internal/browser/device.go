@@ -13,8 +13,8 @@ import (
 	"tessera/gpu/internal/driver"
 )
 
-// device is a GPUDevice and its queue. Its JS callbacks run between Go's
-// goroutines, never beside them, so that its fields need no lock.
+// device is a GPUDevice and its queue. Its JS callbacks run between Go's goroutines,
+// never in parallel, so its fields need no lock.
 type device struct {
 	handle js.Value
 	info   driver.Info
@@ -23,7 +23,7 @@ type device struct {
 
 	lostNow    chan struct{} // closed when the device is lost
 	lost       error
-	captured   []error // uncaptured errors since they were last taken
+	captured   []error // uncaptured errors since the last failure
 	onCaptured js.Func
 
 	staging driver.Staging
@@ -32,7 +32,7 @@ type device struct {
 
 var errClosed = errors.New("browser: the device is closed")
 
-// openDevice opens a with all it has.
+// openDevice opens a with all its features and limits.
 func openDevice(a *adapter) (*device, error) {
 	handle, err := a.requestDevice()
 	if err != nil {
@@ -54,14 +54,14 @@ func openDevice(a *adapter) (*device, error) {
 	return d, nil
 }
 
-// Info describes the adapter, with the limits of the device.
+// Info describes the adapter. It has the device's limits.
 func (d *device) Info() driver.Info { return d.info }
 
-// Kept says nothing: what a browser keeps is its own.
+// Kept returns zeros: the browser's cache is not visible.
 func (*device) Kept() (found, missed int) { return 0, 0 }
 
-// Close ends everything under way and releases the device. Buffers, pipelines
-// and bind groups may be released later.
+// Close ends pending work and releases the device. Buffers, pipelines and bind groups
+// may be released later.
 func (d *device) Close() error {
 	if d.closed {
 		return nil
@@ -72,7 +72,7 @@ func (d *device) Close() error {
 	d.onCaptured.Release()
 	d.handle.Call("destroy")
 	select {
-	case <-d.lostNow: // the last that JS has to say
+	case <-d.lostNow: // the last event from JS
 	case <-time.After(lossGrace):
 	}
 	d.bound, d.scratch = methods{}, scratch{}
@@ -86,8 +86,8 @@ func (d *device) onLost(info js.Value) {
 	}
 }
 
-// failure is the loss of the device, or else the errors that nobody captured
-// since the last call.
+// failure returns the loss of the device, or else the uncaptured errors since the last
+// call.
 func (d *device) failure() error {
 	if d.closed {
 		return errClosed
@@ -100,11 +100,11 @@ func (d *device) failure() error {
 	return err
 }
 
-// lossGrace is how long after the device refused something its loss may still
-// be on its way.
+// lossGrace is how long after a refusal the report of the device's loss may take to
+// arrive.
 const lossGrace = time.Second
 
-// settled blocks until p has settled, ctx ends or the device is lost.
+// settled blocks until p settles, ctx ends or the device is lost.
 func (d *device) settled(ctx context.Context, p *promise) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -119,8 +119,8 @@ func (d *device) settled(ctx context.Context, p *promise) error {
 	}
 }
 
-// wait is settled and then the rejection of p, or the loss of the device where
-// that explains it.
+// wait waits like settled. It returns the rejection of p, or the device's failure if
+// that explains the rejection.
 func (d *device) wait(ctx context.Context, p *promise) error {
 	if err := d.settled(ctx, p); err != nil || p.err == nil {
 		return err
@@ -135,11 +135,10 @@ func (d *device) wait(ctx context.Context, p *promise) error {
 	return p.err
 }
 
-// scope is an error scope that was popped: its promises, of the innermost
-// filter first.
+// scope is a popped error scope: its promises, innermost filter first.
 type scope []*promise
 
-// scoped runs f inside error scopes of the given filters, outermost first.
+// scoped runs f inside error scopes with the given filters, outermost first.
 func (d *device) scoped(f func(), filters ...string) (scope, error) {
 	for _, filter := range filters {
 		d.bound.pushErrorScope.Invoke(filter)
@@ -152,8 +151,8 @@ func (d *device) scoped(f func(), filters ...string) (scope, error) {
 	return s, err
 }
 
-// first waits for the scope's errors and returns the first; ctx.Err where ctx
-// ends before.
+// first waits for the scope's errors and returns the first one; if ctx ends earlier, it
+// returns ctx.Err.
 func (d *device) first(ctx context.Context, s scope) error {
 	var first error
 	for _, p := range s {
@@ -167,8 +166,7 @@ func (d *device) first(ctx context.Context, s scope) error {
 	return first
 }
 
-// guarded runs f and returns the first error of its calls, or the device's
-// failure.
+// guarded runs f and returns the first error of its calls, or the device's failure.
 func (d *device) guarded(f func()) error {
 	if err := d.failure(); err != nil {
 		return err
@@ -184,7 +182,7 @@ func (d *device) guarded(f func()) error {
 	return err
 }
 
-// gpuError is a GPUError.
+// gpuError converts a GPUError.
 func gpuError(v js.Value) error {
 	message := strings.TrimSpace(text(v, "message"))
 	switch v.Get("constructor").Get("name").String() {

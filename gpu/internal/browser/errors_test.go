@@ -13,7 +13,7 @@ import (
 	"tessera/gpu/internal/driver/drivertest"
 )
 
-// TestReleasedBinding: a released buffer is told before the browser sees it.
+// TestReleasedBinding: the driver reports a released buffer before the browser sees it.
 func TestReleasedBinding(t *testing.T) {
 	d := open(t)
 	p := drivertest.Must(drivertest.Compile(d, drivertest.Scale(1)))(t)
@@ -26,7 +26,7 @@ func TestReleasedBinding(t *testing.T) {
 	drivertest.Alive(t, d)
 }
 
-// TestUncaptured: what the browser alone objects to comes from the next Wait,
+// TestUncaptured: an error that only the browser detects is returned by the next Wait,
 // once.
 func TestUncaptured(t *testing.T) {
 	d := open(t)

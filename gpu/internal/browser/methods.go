@@ -4,23 +4,23 @@ package browser
 
 import "syscall/js"
 
-// methods are JS functions looked up once: calling a method by name decodes
-// the name and finds it anew each time.
+// methods are JS functions that are looked up once: a call by name decodes the name and
+// searches for it each time.
 type methods struct {
-	// Of the device.
+	// Methods of the device.
 	createBuffer, createBindGroup, createBindGroupLayout, createCommandEncoder,
 	createComputePipelineAsync, createPipelineLayout, createQuerySet, createShaderModule,
 	pushErrorScope, popErrorScope js.Value
 
-	// Of its queue.
+	// Methods of its queue.
 	onSubmittedWorkDone, submit, writeBuffer js.Value
 
-	// Of any encoder or pass, which is the first argument.
+	// Methods of any encoder or pass, which is the first argument.
 	beginComputePass, clearBuffer, copyBufferToBuffer, finish, resolveQuerySet, dispatchWorkgroups, end,
 	setBindGroup, setPipeline js.Value
 }
 
-// method is where one of a name goes.
+// method pairs a method's name with the field for it.
 type method struct {
 	to   *js.Value
 	name string

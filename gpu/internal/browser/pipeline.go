@@ -22,7 +22,7 @@ type pipeline struct {
 	storage     []driver.Access
 }
 
-// Release leaves the pipeline to the garbage collector, which alone frees one.
+// Release leaves the pipeline to the garbage collector, the only way to free one.
 func (p *pipeline) Release() { p.handle, p.layout = js.Undefined(), js.Undefined() }
 
 // bindGroup is a GPUBindGroup.
@@ -51,7 +51,7 @@ func (d *device) NewPipeline(p driver.PipelineDescriptor) driver.Compiling {
 	}
 }
 
-// beginPipeline checks the shader and has it compiled.
+// beginPipeline checks the shader and starts to compile it.
 func (d *device) beginPipeline(made *pipeline, p driver.PipelineDescriptor) (*promise, error) {
 	if n, most := len(p.Storage), d.info.Limits.MaxStorageBuffers; n > most {
 		return nil, fmt.Errorf("%w: %d storage bindings, device allows %d", driver.ErrTooLarge, n, most)
@@ -71,13 +71,13 @@ func (d *device) beginPipeline(made *pipeline, p driver.PipelineDescriptor) (*pr
 	return compiled, err
 }
 
-// exceeds says whether a pipeline was refused for its size: a browser says so
-// only in words.
+// exceeds reports whether a pipeline was refused for its size. The browser says so only
+// in the message.
 func exceeds(message string) bool {
 	return strings.Contains(message, "maximum allowed") || strings.Contains(message, "exceeds")
 }
 
-// compileError is the compiler's messages that are errors, if there are any.
+// compileError returns the compiler's messages that are errors, if there are any.
 func (d *device) compileError(source string, info *promise) error {
 	if err := d.wait(context.Background(), info); err != nil {
 		return nil // the error scope has it
@@ -95,8 +95,8 @@ func (d *device) compileError(source string, info *promise) error {
 	return driver.ShaderError(source, notes)
 }
 
-// bindGroupLayout declares binding 0 a uniform with a dynamic offset and
-// binding i+1 the i-th storage buffer.
+// bindGroupLayout declares binding 0 as a uniform with a dynamic offset, and binding
+// i+1 as storage buffer i.
 func (d *device) bindGroupLayout(p driver.PipelineDescriptor) js.Value {
 	const stageCompute = 4
 	entries := []any{map[string]any{
@@ -115,7 +115,7 @@ func (d *device) bindGroupLayout(p driver.PipelineDescriptor) js.Value {
 	return d.bound.createBindGroupLayout.Invoke(map[string]any{"label": p.Label, "entries": entries})
 }
 
-// computePipeline is a GPUComputePipelineDescriptor.
+// computePipeline returns a GPUComputePipelineDescriptor.
 func (d *device) computePipeline(p driver.PipelineDescriptor, module, group js.Value) map[string]any {
 	constants := map[string]any{}
 	for name, value := range p.Constants {
@@ -130,10 +130,9 @@ func (d *device) computePipeline(p driver.PipelineDescriptor, module, group js.V
 	}
 }
 
-// NewBindGroup binds uniform at 0 and storage from 1. What is wrong with a
-// binding is found here, in Go: to ask the browser would take a millisecond
-// for each of thousands of bind groups. What it objects to beyond that comes
-// with the submission.
+// NewBindGroup binds uniform at 0 and storage from 1. It checks the bindings in Go,
+// because asking the browser takes a millisecond for each of thousands of bind groups.
+// Other errors of the browser arrive with the submission.
 func (d *device) NewBindGroup(label string, to driver.Pipeline, uniform driver.Buffer, storage []driver.Binding) (driver.BindGroup, error) {
 	p := to.(*pipeline)
 	if err := d.failure(); err != nil {

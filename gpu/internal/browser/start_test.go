@@ -61,8 +61,7 @@ func TestAdapters(t *testing.T) {
 	drivertest.Wants(t, err, nil, "vulkan", "webgpu")
 }
 
-// TestFeatures: a device has what it was asked for, since WebGPU gives nothing
-// unasked.
+// TestFeatures: a device has the requested features; WebGPU enables only those.
 func TestFeatures(t *testing.T) {
 	d := open(t)
 	for name, want := range map[string]bool{featureF16: d.info.F16, featureSubgroups: d.info.Subgroups, featureTimestamps: d.info.Timestamps} {
@@ -70,14 +69,14 @@ func TestFeatures(t *testing.T) {
 	}
 }
 
-// instead makes navigator.gpu another value for one test.
+// instead replaces navigator.gpu for one test.
 func instead(t *testing.T, gpu any) {
 	navigator := js.Global().Get("navigator")
 	js.Global().Get("Object").Call("defineProperty", navigator, "gpu", map[string]any{"value": gpu, "configurable": true})
 	t.Cleanup(func() { navigator.Delete("gpu") })
 }
 
-// adapterLike is a GPU object whose requestAdapter gives promise.
+// adapterLike returns a GPU object whose requestAdapter returns promise's result.
 func adapterLike(t *testing.T, promise func() js.Value) map[string]any {
 	request := js.FuncOf(func(js.Value, []js.Value) any { return promise() })
 	t.Cleanup(request.Release)
@@ -104,7 +103,7 @@ func TestNoWebGPU(t *testing.T) {
 	})
 }
 
-// TestNoDevice: an adapter gives one device only, so a second is refused.
+// TestNoDevice: an adapter gives only one device, so a second request is refused.
 func TestNoDevice(t *testing.T) {
 	open(t)
 	list := drivertest.Must(adapters(""))(t)

@@ -10,13 +10,13 @@ import (
 	"tessera/gpu/internal/driver"
 )
 
-// stopwatch is a GPUQuerySet with the buffers that its queries come through.
+// stopwatch is a GPUQuerySet with the buffers that its results pass through.
 type stopwatch struct {
 	d        *device
 	set      js.Value // undefined once released
 	resolved *buffer
 	readback *buffer
-	commands int // of the submission it was given to
+	commands int // of the submission that it times
 }
 
 func (w *stopwatch) Release() {
@@ -31,8 +31,8 @@ func (w *stopwatch) Release() {
 	}
 }
 
-// NewStopwatch makes a stopwatch. Chromium rounds its times to 0.1 ms unless it
-// is started with --enable-webgpu-developer-features.
+// NewStopwatch creates a stopwatch. Chromium rounds its times to 0.1 ms unless it runs
+// with --enable-webgpu-developer-features.
 func (d *device) NewStopwatch() (driver.Stopwatch, error) {
 	w := &stopwatch{d: d}
 	err := d.guarded(func() {
@@ -60,7 +60,7 @@ func (w *stopwatch) resolve(encoder js.Value, commands int) {
 	w.d.bound.copyBufferToBuffer.Invoke(encoder, w.resolved.handle, 0, w.readback.handle, 0, driver.SpanBytes*commands)
 }
 
-// Times waits for the submission and tells when its commands ran.
+// Times waits for the submission and returns when its commands ran.
 func (d *device) Times(ctx context.Context, of driver.Stopwatch) ([]driver.Span, error) {
 	w := of.(*stopwatch)
 	if err := d.failure(); err != nil || w.commands == 0 {

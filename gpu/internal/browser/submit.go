@@ -18,8 +18,8 @@ type fence struct {
 	done  *promise
 }
 
-// Submit records the commands into one command buffer and submits it. What the
-// browser objects to, Wait tells.
+// Submit records the commands into one command buffer and submits it. Wait returns the
+// browser's errors.
 func (d *device) Submit(label string, commands []driver.Command, w driver.Stopwatch) (driver.Fence, error) {
 	with, _ := w.(*stopwatch)
 	s, err := d.submit(label, commands, with)
@@ -52,7 +52,7 @@ func (d *device) submit(label string, commands []driver.Command, w *stopwatch) (
 	return s, nil
 }
 
-// encoder is a GPUCommandEncoder with the pass that is open.
+// encoder is a GPUCommandEncoder with its open pass.
 type encoder struct {
 	bound        *methods
 	handle, pass js.Value
@@ -99,7 +99,7 @@ func (e *encoder) Move(c *driver.Command) {
 	e.bound.copyBufferToBuffer.Invoke(e.handle, c.Src.Buffer.(*buffer).handle, c.Src.Offset, dst, c.Dst.Offset, c.Dst.Size)
 }
 
-// offsets is a Uint32Array with the dynamic offset of each command.
+// offsets returns a Uint32Array with the dynamic offset of each command.
 func (d *device) offsets(commands []driver.Command) js.Value {
 	raw := make([]byte, 0, 4*len(commands))
 	for i := range commands {
@@ -109,8 +109,7 @@ func (d *device) offsets(commands []driver.Command) js.Value {
 	return d.scratch.words
 }
 
-// Wait blocks until the submission is done. An error of its commands comes
-// once.
+// Wait blocks until the submission is done. It returns an error of its commands once.
 func (d *device) Wait(ctx context.Context, submitted driver.Fence) error {
 	f := submitted.(*fence)
 	if err := d.failure(); err != nil {

@@ -13,23 +13,23 @@ import (
 	"tessera/gpu/internal/driver"
 )
 
-// adapter is a WGPUAdapter with what it says of itself.
+// adapter is a WGPUAdapter with its description.
 type adapter struct {
 	*instance
 	handle   uintptr
 	features []uint32
 	info     driver.Info
-	id       string // the same for the same adapter asked for differently
+	id       string // equal for the same adapter found in different ways
 }
 
 func (a *adapter) release() { call(a.AdapterRelease, a.handle) }
 
-// has reports a feature by its number; 0 is none.
+// has reports whether the adapter has a feature, given its number; 0 is no feature.
 func (a *adapter) has(feature uint32) bool {
 	return feature != 0 && slices.Contains(a.features, feature)
 }
 
-// backends lists those to ask for, in order; b is Options.Backend.
+// backends returns the backends to try, in order; b is Options.Backend.
 func backends(b string) ([]uint32, error) {
 	switch b {
 	case "", "auto":
@@ -62,9 +62,9 @@ func backendName(b uint32) string {
 	return fmt.Sprintf("backend %d", b)
 }
 
-// adapters finds the adapters of this machine and numbers them. webgpu.h can't
-// list them, so it asks in every way there is and drops repetitions: of two
-// equal cards it sees one. Each is told which backends had none, and why.
+// adapters finds the adapters of this machine and numbers them. webgpu.h can't list
+// them, so adapters asks with every kind of request and drops duplicates; of two equal
+// cards it sees one. Info.Passed of each says which backends had no adapter, and why.
 func (in *instance) adapters(backend string) ([]*adapter, error) {
 	types, err := backends(backend)
 	if err != nil {
@@ -107,8 +107,8 @@ func (in *instance) adapters(backend string) ([]*adapter, error) {
 	return list, nil
 }
 
-// noAdapter says why backend t has no adapter, in Dawn's words unless more is
-// known.
+// noAdapter says why backend t has no adapter: in Dawn's words, or with the missing
+// compiler's name.
 func (in *instance) noAdapter(t uint32, why []string) string {
 	if t == backendD3D12 {
 		if file := missingCompiler(in.path); file != "" {
@@ -125,8 +125,8 @@ func adviceNoAdapter() string {
 	return "is the graphics driver installed and up to date?"
 }
 
-// requestAdapter asks for one adapter. Dawn's Null backend, which computes
-// nothing, is refused.
+// requestAdapter requests one adapter. It refuses Dawn's Null backend, which computes
+// nothing.
 func (in *instance) requestAdapter(o requestAdapterOptions) (*adapter, error) {
 	o.nextInChain = unsafe.Pointer(in.adapterToggles(o.backendType))
 	r, err := in.await(in.request(in.callbacks.handle, func(info *callbackInfo) uintptr {
@@ -165,8 +165,9 @@ func (a *adapter) listFeatures() []uint32 {
 	return slices.Clone(unsafe.Slice(f.features, f.featureCount))
 }
 
-// getInfo reads what the adapter says of itself, with what it can chain to that:
-// what it can't, it refuses as a whole.
+// getInfo reads the adapter's description with as many extensions as the adapter
+// accepts. Dawn refuses a request with an unknown extension as a whole, so getInfo
+// tries again with fewer.
 func (a *adapter) getInfo() (info *adapterInfo, heaps *memoryHeaps, matrices *subgroupMatrixConfigs, err error) {
 	info, heaps, matrices = &adapterInfo{}, &memoryHeaps{}, &subgroupMatrixConfigs{}
 	heaps.chain.sType, matrices.chain.sType = sTypeMemoryHeaps, sTypeMatrices
@@ -222,8 +223,7 @@ func (a *adapter) describe() (backendType uint32, err error) {
 	return info.backendType, nil
 }
 
-// takeHeaps returns the bytes of the largest device-local heap and frees the
-// list.
+// takeHeaps returns the bytes of the largest device-local heap and frees the list.
 func (a *adapter) takeHeaps(h *memoryHeaps) int64 {
 	if h.heapInfo == nil {
 		return 0
@@ -238,10 +238,10 @@ func (a *adapter) takeHeaps(h *memoryHeaps) int64 {
 	return int64(most)
 }
 
-// componentTypes are WGPUSubgroupMatrixComponentType's.
+// componentTypes are the names of WGPUSubgroupMatrixComponentType's values.
 var componentTypes = []string{1: "f32", 2: "f16", 3: "u32", 4: "i32", 5: "u8", 6: "i8"}
 
-// takeMatrices returns the sizes whose types are known and frees the list.
+// takeMatrices returns the sizes of known types and frees the list.
 func (a *adapter) takeMatrices(c *subgroupMatrixConfigs) []driver.Matrix {
 	if c.configs == nil {
 		return nil
@@ -256,7 +256,8 @@ func (a *adapter) takeMatrices(c *subgroupMatrixConfigs) []driver.Matrix {
 	return list
 }
 
-// describeF16 says whether halves are to be checked, or why there are none.
+// describeF16 sets UnprovenF16 if halves need a test, or NoF16 with the reason why they
+// are missing.
 func (a *adapter) describeF16(info *adapterInfo) {
 	ofNVIDIA := info.vendorID == vendorNVIDIA && info.backendType == backendVulkan
 	switch i := &a.info; {
@@ -285,7 +286,7 @@ func typeName(t uint32) string {
 	return "unknown"
 }
 
-// limits asks get, of an adapter or a device, for its limits.
+// limits calls get for the limits of an adapter or a device.
 func (in *instance) limits(get, handle uintptr) (driver.Limits, *limits, error) {
 	raw := &limits{}
 	if uint32(call(get, handle, uintptr(unsafe.Pointer(raw)))) != statusSuccess {
@@ -309,7 +310,7 @@ func (in *instance) limits(get, handle uintptr) (driver.Limits, *limits, error) 
 // clamp keeps a limit that means "any" positive.
 func clamp(n uint64) int64 { return int64(min(n, 1<<62)) }
 
-// choose returns the adapter with the given index, or for -1 all, best first.
+// choose returns the adapter with the given index, or for -1 all adapters, best first.
 func choose(list []*adapter, index int) ([]*adapter, error) {
 	if index >= 0 && index < len(list) {
 		return list[index : index+1], nil

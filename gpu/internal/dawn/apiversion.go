@@ -7,16 +7,16 @@ import (
 	"unsafe"
 )
 
-// apiVersion is a version of webgpu.h that this package accepts, and what differs in it.
+// apiVersion is a version of webgpu.h that this package accepts, and its differences.
 type apiVersion struct {
 	name         string
-	capabilities bool // the instance's descriptor holds WGPUInstanceCapabilities
+	capabilities bool // the instance's descriptor contains WGPUInstanceCapabilities
 
-	hidesF16 bool // on NVIDIA's cards through Vulkan, whatever is asked for
+	hidesF16 bool // on NVIDIA's cards through Vulkan, whatever is requested
 
 	featureTimestamps, featureF16, featureSubgroups, featureMemoryHeaps uint32
 
-	featureMatrices uint32 // subgroup matrices; none where it is 0
+	featureMatrices uint32 // subgroup matrices; 0 if unsupported
 }
 
 // apiStable is Dawn since its API became stable; it exports wgpuHasInstanceFeature.
@@ -26,28 +26,28 @@ var apiStable = apiVersion{
 	featureMatrices: 0x50034,
 }
 
-// api2025 is the state shortly before, which is what there is for Windows: it
-// exports wgpuGetInstanceCapabilities instead.
+// api2025 is the API shortly before it became stable; builds for Windows have this one.
+// It exports wgpuGetInstanceCapabilities instead.
 var api2025 = apiVersion{
 	name: "the API of 2025", capabilities: true, hidesF16: true,
 	featureTimestamps: 3, featureF16: 10, featureSubgroups: 17, featureMemoryHeaps: 0x50015,
 }
 
-// In both.
+// Values in both versions.
 const (
 	sTypeToggles     = 0x5000a
 	sTypeMemoryHeaps = 0x50013
-	sTypeMatrices    = 0x5003b // where there are any
+	sTypeMatrices    = 0x5003b // if the version has matrices
 	sTypeCache       = 0x50007
 )
 
 var errTooOld = errors.New("this Dawn is of before summer 2025, whose structs and numbers differ: take a newer one")
 
-// tooOld reports whether the library writes limits with the tail that they had
-// until spring 2025. Such a library has the exports of of2025, but other
-// features' numbers, callbacks and layouts.
+// tooOld reports whether the library writes limits with the tail that they had until
+// spring 2025. Such a library has the exports of api2025, but different feature
+// numbers, callbacks and layouts.
 func (in *instance) tooOld(adapter uintptr) bool {
-	const untouched = 0xabadcafe // no value that a limit has
+	const untouched = 0xabadcafe // no limit has this value
 	raw := &limitsWithTail{tail: [4]uint32{untouched}}
 	call(in.AdapterGetLimits, adapter, uintptr(unsafe.Pointer(raw)))
 	return raw.tail[0] != untouched

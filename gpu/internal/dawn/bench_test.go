@@ -12,7 +12,7 @@ import (
 	"tessera/gpu/internal/driver/drivertest"
 )
 
-// BenchmarkSubmit is the processor's cost of a dispatch and of a submission.
+// BenchmarkSubmit measures the processor time of a dispatch and of a submission.
 func BenchmarkSubmit(b *testing.B) {
 	d := open(b, driver.Options{Adapter: -1})
 	p := drivertest.Must(drivertest.Compile(d, drivertest.Scale(1)))(b)

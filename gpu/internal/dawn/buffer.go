@@ -28,7 +28,7 @@ func (b *buffer) Release() {
 	}
 }
 
-// NewBuffer makes a zeroed buffer.
+// NewBuffer creates a zeroed buffer.
 func (d *device) NewBuffer(label string, size int64, uniform bool) (driver.Buffer, error) {
 	usage := uint64(usageStorage | usageCopySrc | usageCopyDst)
 	if uniform {
@@ -61,11 +61,11 @@ func (d *device) newBuffer(label string, size int64, usage uint64) (*buffer, err
 	return b, nil
 }
 
-// chunks: Dawn takes all that may be on its way at once, and reads that long
-// hide the cost of mapping.
+// chunks: Dawn accepts writes up to MostUnsent at once, and reads of this size hide the
+// cost of mapping.
 var chunks = driver.Chunks{Put: driver.MostUnsent, Fetch: 64 << 20}
 
-// Write puts data at offset, in queue order.
+// Write copies data to offset, in queue order.
 func (d *device) Write(to driver.Buffer, offset int64, data []byte) error {
 	b := to.(*buffer)
 	if err := b.within("write", offset, len(data)); err != nil {
@@ -88,7 +88,7 @@ func (b *buffer) within(what string, offset int64, n int) error {
 	return nil
 }
 
-// Read waits for everything submitted and copies len(dst) bytes at offset.
+// Read waits for all submitted work and copies len(dst) bytes from offset.
 func (d *device) Read(ctx context.Context, dst []byte, from driver.Buffer, offset int64) error {
 	b := from.(*buffer)
 	if err := b.within("read", offset, len(dst)); err != nil {
@@ -100,7 +100,7 @@ func (d *device) Read(ctx context.Context, dst []byte, from driver.Buffer, offse
 	return d.poll()
 }
 
-// port is what the device does for its staging.
+// port implements driver.Port for the device's staging.
 type port struct{ d *device }
 
 func (p *port) Put(to driver.Buffer, offset int64, data []byte) error {
@@ -115,7 +115,7 @@ func (p *port) Drain() error {
 
 func (p *port) NewReadback(size int64) (driver.Buffer, error) { return p.d.NewReadback(size) }
 
-// NewReadback makes a buffer that can be copied to and taken from.
+// NewReadback creates a buffer that can be copied to and read by Take.
 func (d *device) NewReadback(size int64) (driver.Buffer, error) {
 	b, err := d.newReadback(size)
 	if err != nil {
@@ -124,7 +124,7 @@ func (d *device) NewReadback(size int64) (driver.Buffer, error) {
 	return b, nil
 }
 
-// newReadback makes a buffer that can be copied to and mapped.
+// newReadback creates a buffer that can be copied to and mapped.
 func (d *device) newReadback(size int64) (*buffer, error) {
 	return d.newBuffer("staging", size, usageMapRead|usageCopyDst)
 }
@@ -141,7 +141,7 @@ func (p *port) Fetch(ctx context.Context, dst []byte, from, readback driver.Buff
 	return p.d.take(ctx, dst, readback.(*buffer))
 }
 
-// Take waits for the copies to a readback buffer and takes its first bytes.
+// Take waits for the copies to a readback buffer and reads its first bytes.
 func (d *device) Take(ctx context.Context, dst []byte, from driver.Buffer) error {
 	b := from.(*buffer)
 	err := b.within("read", 0, len(dst))
@@ -154,7 +154,7 @@ func (d *device) Take(ctx context.Context, dst []byte, from driver.Buffer) error
 	return nil
 }
 
-// take waits for the copies to a readback buffer and takes its first bytes.
+// take waits for the copies to a readback buffer and reads its first bytes.
 func (d *device) take(ctx context.Context, dst []byte, b *buffer) error {
 	mapped := d.request(d.callbacks.message, func(info *callbackInfo) uintptr {
 		return callInfo(d.BufferMapAsync, info, b.handle, mapRead, 0, uintptr(len(dst)))

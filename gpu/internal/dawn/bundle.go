@@ -18,14 +18,14 @@ import (
 	"tessera/temporary"
 )
 
-// bundled matches the folders that bundles are unpacked into.
+// bundled matches the folders into which bundles are unpacked.
 var bundled = regexp.MustCompile(`^dawn-[0-9a-f]{16}$`)
 
-// unused is how long a program's bundle stays unpacked after its last start.
+// unused is how long an unpacked bundle is kept after its last use.
 const unused = 30 * 24 * time.Hour
 
-// loadBundle loads the library of the bundle from the user's cache. If that cannot hold
-// it, or may not hold programs, it loads it from a temporary folder.
+// loadBundle loads the bundled library from the user's cache. If the cache cannot hold
+// it, or must not hold programs, loadBundle loads it from a temporary folder.
 func loadBundle() (*library, error) {
 	cache, err := os.UserCacheDir()
 	if err == nil {
@@ -40,7 +40,7 @@ func loadBundle() (*library, error) {
 	}
 	defer func() {
 		folder.Close()
-		os.RemoveAll(folder.Name()) // the library stays loaded, and on Windows there until a later sweep
+		os.RemoveAll(folder.Name()) // the library stays loaded; on Windows its file stays until a later sweep
 	}()
 	l, terr := loadUnpacked(folder.Name())
 	if terr != nil {
@@ -69,8 +69,8 @@ func loadUnpacked(dir string) (*library, error) {
 	return place{path: library}.load()
 }
 
-// unpack puts a file of the bundle at target, unless it is there. Several processes may
-// do so at once.
+// unpack writes a file of the bundle to target, unless it is there. Several processes
+// may do so at once.
 func unpack(f *zip.File, target string) error {
 	there := func() bool {
 		info, err := os.Lstat(target)
@@ -96,14 +96,14 @@ func unpack(f *zip.File, target string) error {
 	}
 	if err := temporary.Publish(out, target); err != nil {
 		os.Remove(out.Name())
-		if !there() { // else another process was quicker, and has it open
+		if !there() { // else another process was faster and has the file open
 			return err
 		}
 	}
 	return nil
 }
 
-// copyFile writes a file of the bundle, whose checksum it verifies.
+// copyFile writes a file of the bundle and verifies its checksum.
 func copyFile(to io.Writer, f *zip.File) error {
 	from, err := f.Open()
 	if err != nil {
@@ -114,7 +114,8 @@ func copyFile(to io.Writer, f *zip.File) error {
 	return err
 }
 
-// removeUnused removes what other versions of the program unpacked and no longer use.
+// removeUnused removes unpacked bundles of other program versions that are no longer
+// used.
 func removeUnused(dir string) {
 	list, _ := os.ReadDir(dir)
 	for _, e := range list {

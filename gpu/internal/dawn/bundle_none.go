@@ -2,5 +2,5 @@
 
 package dawn
 
-// bundle is empty: this program looks for its library elsewhere.
+// bundle is empty: this program looks for a library outside.
 var bundle string

@@ -17,9 +17,9 @@ import (
 	"tessera/tests/testenv"
 )
 
-// A program with the library inside unpacks it once into the user's cache, again if it
-// is damaged there, and for this run alone where there is no such cache. On Windows
-// tests/windows tries it, as a library that is loaded cannot be removed.
+// A program with a bundled library unpacks it once into the user's cache. It unpacks it
+// again if the copy is damaged, and for one run if there is no cache folder. On Windows
+// a loaded library cannot be removed; tests/windows covers it there.
 func TestBundle(t *testing.T) {
 	data, err := os.ReadFile(apiVersions()[0].path)
 	if err != nil {
@@ -67,7 +67,7 @@ func TestBundle(t *testing.T) {
 
 	temporary := t.TempDir()
 	t.Setenv("TMPDIR", temporary)
-	t.Setenv("HOME", file) // no folder can be made there
+	t.Setenv("HOME", file) // no folder can be created there
 	t.Setenv("XDG_CACHE_HOME", file)
 	require.Equal(t, temporary, filepath.Dir(filepath.Dir(filepath.Dir(loaded().path))))
 	require.Empty(t, drivertest.Must(os.ReadDir(temporary))(t), "left")

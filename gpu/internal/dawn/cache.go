@@ -12,29 +12,28 @@ import (
 	"tessera/gpu/internal/driver"
 )
 
-// maxCache bounds what is kept of compiled shaders and pipelines, of all
-// adapters together.
+// maxCache bounds the bytes of stored shaders and pipelines of all adapters together.
 const maxCache = 256 << 20
 
-// cache keeps what Dawn compiles. Dawn's keys hold the shader, the pipeline and
-// the driver; identity is what else tells adapters and libraries apart.
+// cache stores what Dawn compiles. Dawn's keys cover the shader, the pipeline and the
+// driver; identity adds what else distinguishes adapters and libraries.
 type cache struct {
 	folder   *diskcache.Cache
 	identity []byte
 
 	mu    sync.Mutex
-	asked map[string][]byte // values whose size was told and that come next
+	asked map[string][]byte // values whose size Dawn has asked for; it reads them next
 }
 
-// caches maps the integers that C hands back as userdata. It is shared by the
-// process as waiters is, for the same reason.
+// caches maps the integers that C returns as userdata. The process shares it, for the
+// same reason as waiters.
 var caches = struct {
 	sync.Mutex
 	next uintptr
 	m    map[uintptr]*cache
 }{m: map[uintptr]*cache{}}
 
-// newCache is what is kept for an adapter; nil where nothing can be.
+// newCache returns the cache of an adapter, or nil if the user has no cache folder.
 func newCache(i driver.Info) *cache {
 	folder := diskcache.Open("pipelines", maxCache)
 	if folder == nil {
@@ -47,7 +46,7 @@ func newCache(i driver.Info) *cache {
 	return &cache{folder: folder, identity: []byte(identity), asked: map[string][]byte{}}
 }
 
-// register makes Dawn's calls find c until forgetCache.
+// register lets Dawn's callbacks find c until forgetCache.
 func (c *cache) register() uintptr {
 	caches.Lock()
 	defer caches.Unlock()
@@ -68,12 +67,13 @@ func cacheOf(key uintptr) *cache {
 	return caches.m[key]
 }
 
-// key is what a value is kept under; Dawn's own is at p.
+// key returns the key of a stored value; Dawn's own key is at p.
 func (c *cache) key(p, size uintptr) []byte {
 	return append(c.identity[:len(c.identity):len(c.identity)], unsafe.Slice((*byte)(pointer(p)), size)...)
 }
 
-// load is asked for a value's size first, without room, and then for the value.
+// load returns a value's size if room is 0, and else the value. Dawn calls it in this
+// order.
 func (c *cache) load(key []byte, value, room uintptr) uintptr {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -92,13 +92,13 @@ func (c *cache) load(key []byte, value, room uintptr) uintptr {
 	return uintptr(copy(unsafe.Slice((*byte)(pointer(value)), room), v))
 }
 
-// store keeps a value.
+// store stores a value.
 func (c *cache) store(key []byte, value, size uintptr) {
 	c.folder.Put(key, append([]byte(nil), unsafe.Slice((*byte)(pointer(value)), size)...))
 }
 
-// The callbacks of the stable API, and of that of 2025. Dawn calls them from
-// threads of its own, too.
+// The callbacks of the stable API and of the API of 2025. Dawn also calls them from its
+// own threads.
 
 func onLoad(keySize, key, valueSize, value, id, _ uintptr) uintptr {
 	if c := cacheOf(id); c != nil {
@@ -122,7 +122,7 @@ func onStore2025(key, keySize, value, valueSize, id uintptr) uintptr {
 	return onStore(keySize, key, valueSize, value, id, 0)
 }
 
-// cacheDescriptor makes a device keep what it compiles under the id.
+// cacheDescriptor makes a device use the cache with this id.
 func (l *library) cacheDescriptor(id uintptr) unsafe.Pointer {
 	chain := chainedStruct{sType: sTypeCache}
 	if l.capabilities {

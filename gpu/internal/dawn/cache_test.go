@@ -24,8 +24,8 @@ func cacheIn(t *testing.T, dir string) {
 	}
 }
 
-// caching are options of a device whose pipelines can be kept: Wine's Direct3D 12
-// hands none out.
+// caching returns options of a device whose pipelines can be stored: Wine's Direct3D 12
+// returns none.
 func caching(l lib) driver.Options {
 	o := driver.Options{Adapter: -1, Library: l.path}
 	if runtime.GOOS == "windows" {
@@ -34,14 +34,14 @@ func caching(l lib) driver.Options {
 	return o
 }
 
-// uncached are these, without a cache.
+// uncached returns these options without a cache.
 func uncached(l lib) driver.Options {
 	o := caching(l)
 	o.NoCache = true
 	return o
 }
 
-// compiled opens a device, compiles two shaders and says what was kept of them.
+// compiled opens a device, compiles two shaders and returns the cache's counts.
 func compiled(t *testing.T, o driver.Options) (found, missed int) {
 	t.Helper()
 	d, err := Open(o)
@@ -55,7 +55,7 @@ func compiled(t *testing.T, o driver.Options) (found, missed int) {
 	return d.Kept()
 }
 
-// A second process compiles nothing that the first has. Mesa's own cache is off.
+// A second process compiles only what the first did not. Mesa's own cache is off.
 func TestNothingCompiledTwice(t *testing.T) {
 	dir := os.Getenv("TESSERA_KEPT_IN")
 	if dir == "" {
@@ -83,8 +83,8 @@ func TestNothingCompiledTwice(t *testing.T) {
 	}
 }
 
-// Damaged files are compiled again and replaced; a folder that can't be made and
-// --no-cache compile everything.
+// Damaged files are compiled again and replaced. Without a cache folder, and with
+// --no-cache, everything is compiled.
 func TestDamagedCache(t *testing.T) {
 	for _, l := range apiVersions() {
 		t.Run(l.name, func(t *testing.T) {

@@ -9,9 +9,9 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// call calls the C function fn. Arguments converted from unsafe.Pointer in the
-// call are moved to the heap and kept alive until it returns; what they point
-// to in turn is kept by its pointer fields.
+// call calls the C function fn. It moves arguments that the caller converts from
+// unsafe.Pointer to the heap and keeps them alive until it returns; their pointer
+// fields keep what they point to.
 //
 //go:uintptrescapes
 func call(fn uintptr, args ...uintptr) uintptr {
@@ -19,13 +19,13 @@ func call(fn uintptr, args ...uintptr) uintptr {
 	return r
 }
 
-// words is the info as it lies on the stack.
+// words returns the info in its layout on the stack.
 func (c *callbackInfo) words() [5]uintptr {
 	return [5]uintptr{c.nextInChain, uintptr(c.mode), c.callback, c.userdata1, c.userdata2}
 }
 
-// view makes a string visible to C; it lives as long as s. The empty string is
-// WebGPU's null string, i.e. no label.
+// view makes a string visible to C; it lives as long as s. The empty string becomes
+// WebGPU's null string, which is no label.
 func view(s string) stringView {
 	return stringView{unsafe.StringData(s), uintptr(len(s))}
 }
@@ -45,8 +45,8 @@ func (v stringView) String() string {
 	return strings.Clone(unsafe.String(v.data, n))
 }
 
-// pointer turns an address that C returned into a pointer. The memory is C's,
-// so the collector neither moves nor frees it.
+// pointer converts an address that C returned into a pointer. The memory belongs to C,
+// so the garbage collector neither moves nor frees it.
 func pointer(addr uintptr) unsafe.Pointer {
 	return *(*unsafe.Pointer)(unsafe.Pointer(&addr))
 }

@@ -7,10 +7,10 @@ import (
 	"unsafe"
 )
 
-// arm64 and Windows: a struct over 16 bytes goes by pointer to a copy. One of
-// 16 bytes goes into two registers on arm64 and by pointer on Windows amd64.
+// arm64 and Windows: a struct over 16 bytes is passed by a pointer to a copy. A struct
+// of 16 bytes goes into two registers on arm64 and by pointer on Windows amd64.
 
-// callInfo calls fn(a, b, …, info) with info by value.
+// callInfo calls fn(a, b, …, info) with info passed by value.
 //
 //go:uintptrescapes
 func callInfo(fn uintptr, info *callbackInfo, args ...uintptr) uintptr {
@@ -21,7 +21,7 @@ func callInfo(fn uintptr, info *callbackInfo, args ...uintptr) uintptr {
 	return r
 }
 
-// callStruct calls fn(s) with the struct of size bytes at s by value.
+// callStruct calls fn(s) with the struct of size bytes at s passed by value.
 func callStruct(fn uintptr, s unsafe.Pointer, size uintptr) {
 	if size <= 16 && runtime.GOARCH == "arm64" {
 		call(fn, unsafe.Slice((*uintptr)(s), size/8)...)

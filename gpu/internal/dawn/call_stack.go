@@ -4,10 +4,10 @@ package dawn
 
 import "unsafe"
 
-// System V amd64: a struct over 16 bytes goes by value onto the stack, behind
-// six integer registers; one of 16 bytes goes into two registers.
+// System V amd64: a struct over 16 bytes goes by value onto the stack, behind six
+// integer registers; a struct of 16 bytes goes into two registers.
 
-// callInfo calls fn(a, b, …, info) with info by value.
+// callInfo calls fn(a, b, …, info) with info passed by value.
 //
 //go:uintptrescapes
 func callInfo(fn uintptr, info *callbackInfo, args ...uintptr) uintptr {
@@ -18,7 +18,7 @@ func callInfo(fn uintptr, info *callbackInfo, args ...uintptr) uintptr {
 	return call(fn, all[:]...)
 }
 
-// callStruct calls fn(s) with the struct of size bytes at s by value.
+// callStruct calls fn(s) with the struct of size bytes at s passed by value.
 func callStruct(fn uintptr, s unsafe.Pointer, size uintptr) {
 	words := unsafe.Slice((*uintptr)(s), size/8)
 	if size <= 16 {

@@ -11,7 +11,7 @@ import (
 	"tessera/gpu/internal/driver"
 )
 
-// reply is what any of Dawn's callbacks brings, copied.
+// reply is a copy of the arguments of any of Dawn's callbacks.
 type reply struct {
 	status  uint32 // of the request, or the reason of a loss
 	kind    uint32 // WGPUErrorType
@@ -20,9 +20,9 @@ type reply struct {
 	notes   []driver.Note // a shader's errors
 }
 
-// waiters maps the integers that C hands back as userdata to Go functions. It
-// is shared by the process, as are the C function pointers, because Go can
-// make only a limited number of those and never frees one.
+// waiters maps the integers that C returns as userdata to Go functions. The process
+// shares it and the C function pointers, because Go can create only a limited number of
+// those and never frees one.
 var waiters = struct {
 	sync.Mutex
 	next uintptr
@@ -44,7 +44,7 @@ func unregister(key uintptr) {
 	delete(waiters.m, key)
 }
 
-// deliver runs the function behind key, without holding the lock.
+// deliver calls the function behind key without holding the lock.
 func deliver(key uintptr, r reply) {
 	waiters.Lock()
 	f := waiters.m[key]
@@ -54,7 +54,7 @@ func deliver(key uintptr, r reply) {
 	}
 }
 
-// callbacks are the C function pointers, one per signature.
+// callbacks are the C function pointers, one for each signature.
 type callbacks struct {
 	handle   uintptr // (status, handle, message, …): adapter and device requests
 	message  uintptr // (status, message, …): map, work done

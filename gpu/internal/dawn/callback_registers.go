@@ -2,8 +2,8 @@
 
 package dawn
 
-// A WGPUStringView by value comes in two registers. Enums are 32 bits wide;
-// what the upper half of a register holds is undefined.
+// A WGPUStringView passed by value arrives in two registers. Enums are 32 bits wide;
+// the upper half of their register is undefined.
 
 func onHandle(status, handle uintptr, data *byte, length, key, _ uintptr) uintptr {
 	deliver(key, reply{status: uint32(status), handle: handle, message: stringView{data, length}.String()})

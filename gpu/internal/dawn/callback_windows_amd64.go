@@ -2,8 +2,8 @@
 
 package dawn
 
-// A WGPUStringView by value comes as a pointer to a copy. Enums are 32 bits
-// wide; what the upper half of a register holds is undefined.
+// A WGPUStringView passed by value arrives as a pointer to a copy. Enums are 32 bits
+// wide; the upper half of their register is undefined.
 
 func onHandle(status, handle uintptr, message *stringView, key, _ uintptr) uintptr {
 	deliver(key, reply{status: uint32(status), handle: handle, message: message.String()})

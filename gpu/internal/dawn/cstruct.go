@@ -6,11 +6,10 @@ package dawn
 
 import "unsafe"
 
-// C structs of webgpu.h on a 64-bit machine, field for field; padding is
-// written out. cstruct_test.go holds every size and offset against
-// testdata/webgpu_abi.json.
+// C structs of webgpu.h on a 64-bit machine, field for field, with explicit padding.
+// cstruct_test.go checks every size and offset against testdata/webgpu_abi.json.
 //
-// Fields that point to Go memory are unsafe.Pointer, so that the collector
+// Fields that point to Go memory are unsafe.Pointer, so that the garbage collector
 // follows them; handles of Dawn's objects are uintptr.
 
 type stringView struct {
@@ -37,7 +36,7 @@ type instanceDescriptor struct {
 	requiredLimits       unsafe.Pointer
 }
 
-// instanceDescriptor2025 is the same before the API became stable.
+// instanceDescriptor2025 is WGPUInstanceDescriptor before the API became stable.
 type instanceDescriptor2025 struct {
 	nextInChain          unsafe.Pointer
 	capabilitiesChain    unsafe.Pointer
@@ -55,7 +54,7 @@ type requestAdapterOptions struct {
 	compatibleSurface    uintptr
 }
 
-// callbackInfo is every WGPU…CallbackInfo but that for uncaptured errors.
+// callbackInfo is every WGPU…CallbackInfo except the one for uncaptured errors.
 type callbackInfo struct {
 	nextInChain uintptr
 	mode        uint32
@@ -140,7 +139,7 @@ type limits struct {
 	maxImmediateSize                          uint32
 }
 
-// limitsWithTail has room for what Dawn wrote until spring 2025.
+// limitsWithTail has room for the limits that Dawn wrote until spring 2025.
 type limitsWithTail struct {
 	limits
 	tail [4]uint32
@@ -334,7 +333,7 @@ type cacheCallbackInfo struct {
 	userdata2   uintptr
 }
 
-// cacheDescriptor2025 is the same before the API became stable.
+// cacheDescriptor2025 is WGPUDawnCacheDeviceDescriptor before the API became stable.
 type cacheDescriptor2025 struct {
 	chain        chainedStruct
 	isolationKey stringView

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestStructLayout holds every C struct against the figures measured with a C
+// TestStructLayout checks every C struct against sizes and offsets measured with a C
 // compiler.
 func TestStructLayout(t *testing.T) {
 	for name, v := range map[string]any{
@@ -64,10 +64,9 @@ func TestStructLayout(t *testing.T) {
 	}
 }
 
-// TestStructLayout2025 holds the structs that differed before the API was
-// stable: nextInChain, and WGPUInstanceCapabilities{nextInChain,
-// timedWaitAnyEnable, timedWaitAnyMaxCount} at 8; and the cache's callbacks, with
-// one userdata.
+// TestStructLayout2025 checks the structs that differed before the API was stable:
+// nextInChain with WGPUInstanceCapabilities{nextInChain, timedWaitAnyEnable,
+// timedWaitAnyMaxCount} at 8, and the cache's callbacks with one userdata.
 func TestStructLayout2025(t *testing.T) {
 	checkLayout(t, map[string]any{
 		"size": 32., "nextInChain": at(0, 8), "capabilitiesChain": at(8, 8), "timedWaitAnyEnable": at(16, 4), "timedWaitAnyMaxCount": at(24, 8),
@@ -79,8 +78,8 @@ func TestStructLayout2025(t *testing.T) {
 
 func at(offset, size float64) []any { return []any{offset, size} }
 
-// structs reads webgpu_abi.json: size and {field: [offset, size]} a struct. A
-// struct with a field named size lists that instead of its own.
+// structs reads webgpu_abi.json: for each struct its size and {field: [offset, size]}.
+// If a struct has a field named size, that entry replaces the struct's size.
 func structs(t *testing.T) map[string]map[string]any {
 	t.Helper()
 	raw, err := os.ReadFile("testdata/webgpu_abi.json")
@@ -92,7 +91,7 @@ func structs(t *testing.T) map[string]map[string]any {
 	return abi.Structs
 }
 
-// checkLayout compares all fields: none may lack on either side.
+// checkLayout compares all fields: neither side may lack one.
 func checkLayout(t *testing.T, want map[string]any, got reflect.Type) {
 	t.Helper()
 	require.NotNil(t, want, "not in webgpu_abi.json")

@@ -1,12 +1,14 @@
 //go:build !js
 
-// Package dawn drives a GPU through Dawn, Google's implementation of WebGPU, by
-// its C API and without cgo: the library is loaded when the program runs. It
-// implements driver.Device and nothing else; start at Open.
+// Package dawn drives a GPU through the C API of Dawn, Google's implementation of
+// WebGPU. It needs no cgo: it loads the library when the program runs. It implements
+// driver.Device; start with Open:
 //
-// A device is opened with the adapter's own limits and with shader-f16,
-// subgroups, subgroup matrices and timestamps where the adapter has them.
-// toggles.go has what Dawn keeps back unless it is asked, and why it is.
+//	d, err := dawn.Open(driver.Options{Adapter: -1})
+//
+// A device has the adapter's own limits, and shader-f16, subgroups, subgroup matrices
+// and timestamps if the adapter has them. toggles.go lists what Dawn disables by
+// default, and why this package enables it.
 package dawn
 
 import (
@@ -18,8 +20,8 @@ import (
 
 var _ driver.Device = (*device)(nil)
 
-// Open opens the adapter that opt chooses. For the best one, -1, it takes the
-// next best when a driver fails to make a device.
+// Open opens the adapter that opt selects. For -1 it takes the best adapter, or the
+// next best if a driver fails to create a device.
 func Open(opt driver.Options) (driver.Device, error) {
 	in, list, err := discover(opt)
 	if err != nil {
@@ -43,8 +45,7 @@ func Open(opt driver.Options) (driver.Device, error) {
 	return nil, errors.Join(append(failed, err)...)
 }
 
-// Adapters describes the adapters that Open can choose from. opt.Adapter is
-// not looked at.
+// Adapters lists the adapters that Open can select from. It ignores opt.Adapter.
 func Adapters(opt driver.Options) ([]driver.Info, error) {
 	in, list, err := discover(opt)
 	if err != nil {

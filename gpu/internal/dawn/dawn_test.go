@@ -15,10 +15,10 @@ import (
 	"tessera/gpu/internal/driver/drivertest"
 )
 
-// lib is one Dawn to test with.
+// lib is a Dawn library to test with.
 type lib struct{ name, path string }
 
-// apiVersions are the two libraries that tools/deps.sh --test installs; on Windows
+// apiVersions returns the two libraries that tools/deps.sh --test installs; on Windows
 // the one beside the test.
 func apiVersions() []lib {
 	cache, _ := os.UserCacheDir()
@@ -47,7 +47,7 @@ func open(t testing.TB, opt driver.Options) *device {
 	return drivertest.Open(t, Open, opt).(*device)
 }
 
-// TestDriver runs what every driver must pass on both API versions.
+// TestDriver runs the tests that every driver must pass, on both API versions.
 func TestDriver(t *testing.T) {
 	for _, l := range apiVersions() {
 		t.Run(l.name, func(t *testing.T) {
@@ -63,8 +63,8 @@ func TestDriver(t *testing.T) {
 	}
 }
 
-// broken: what Dawn notices when commands are recorded comes back from Submit,
-// or on Direct3D at times from Wait.
+// broken checks an error that Dawn detects when commands are recorded. Submit returns
+// it, or on Direct3D sometimes Wait.
 func broken(t testing.TB, err error) {
 	t.Helper()
 	if runtime.GOOS == "windows" {
@@ -74,7 +74,7 @@ func broken(t testing.TB, err error) {
 	drivertest.Wants(t, err, nil, "dawn: submit broken: ")
 }
 
-// TestBindGroupUniform: Dawn objects to a buffer of another use.
+// TestBindGroupUniform: Dawn rejects a buffer of another usage.
 func TestBindGroupUniform(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *device) {
 		p := drivertest.Must(drivertest.Compile(d, drivertest.Scale(1)))(t)
@@ -86,7 +86,7 @@ func TestBindGroupUniform(t *testing.T) {
 	})
 }
 
-// TestTooLargeBinding: a buffer may be larger than what of it can be bound.
+// TestTooLargeBinding: a buffer may be larger than the largest binding.
 func TestTooLargeBinding(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *device) {
 		most := d.Info().Limits.MaxBinding

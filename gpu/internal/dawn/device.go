@@ -21,20 +21,20 @@ type device struct {
 	handle  uintptr
 	queue   uintptr
 	info    driver.Info
-	keys    []uintptr // of the standing callbacks
-	cache   *cache    // nil where nothing is kept
+	keys    []uintptr // of the permanent callbacks
+	cache   *cache    // nil if compiled shaders are not stored
 	cacheID uintptr
 
-	mu       sync.Mutex // Dawn may report from a thread of its own
+	mu       sync.Mutex // Dawn may report from its own threads
 	lost     error
-	captured []error // uncaptured errors since they were last taken
+	captured []error // uncaptured errors since the last failure
 
 	staging driver.Staging
 	scratch scratch
 }
 
-// scratch holds what C reads during a call on the hot path, so that recording
-// a command allocates nothing.
+// scratch holds what C reads during a call on the hot path, so that recording a command
+// does not allocate.
 type scratch struct {
 	descriptor commandEncoderDescriptor
 	encoder    encoder
@@ -44,7 +44,8 @@ type scratch struct {
 
 var errClosed = errors.New("dawn: the device is closed")
 
-// openDevice opens a with all it has; the device then owns a and its instance.
+// openDevice opens a with all its features and limits; the device then owns a and its
+// instance.
 func openDevice(a *adapter, noCache bool) (*device, error) {
 	_, raw, err := a.limits(a.AdapterGetLimits, a.handle)
 	if err != nil {
@@ -96,11 +97,11 @@ func openDevice(a *adapter, noCache bool) (*device, error) {
 	return d, nil
 }
 
-// Info describes the adapter, with the limits of the device.
+// Info describes the adapter. It has the device's limits.
 func (d *device) Info() driver.Info { return d.info }
 
-// Close ends everything under way and releases the device. Buffers, pipelines
-// and bind groups may be released later.
+// Close ends pending work and releases the device. Buffers, pipelines and bind groups
+// may be released later.
 func (d *device) Close() error {
 	if d.handle == 0 {
 		return nil
@@ -120,8 +121,7 @@ func (d *device) destroy() {
 	d.handle = 0
 }
 
-// Kept says how often what was to be compiled was found in the cache, and how
-// often not.
+// Kept returns how many compilations were found in the cache, and how many were not.
 func (d *device) Kept() (found, missed int) {
 	if d.cache == nil {
 		return 0, 0
@@ -129,7 +129,7 @@ func (d *device) Kept() (found, missed int) {
 	return d.cache.folder.Counts()
 }
 
-// forget makes Dawn's reports on this device go nowhere.
+// forget disconnects Dawn's reports about this device.
 func (d *device) forget() {
 	for _, key := range d.keys {
 		unregister(key)
@@ -160,8 +160,8 @@ func (d *device) onUncaptured(r reply) {
 	d.captured = append(d.captured, scopeError(r))
 }
 
-// failure is the loss of the device, or else the errors that nobody captured
-// since the last call.
+// failure returns the loss of the device, or else the uncaptured errors since the last
+// call.
 func (d *device) failure() error {
 	if d.handle == 0 {
 		return errClosed
@@ -176,7 +176,7 @@ func (d *device) failure() error {
 	return err
 }
 
-// poll lets Dawn deliver what came up, then is failure.
+// poll lets Dawn deliver pending reports, then returns failure.
 func (d *device) poll() error {
 	if d.handle != 0 {
 		call(d.InstanceProcessEvents, d.instance.handle)
@@ -185,8 +185,8 @@ func (d *device) poll() error {
 }
 
 // guarded runs f inside error scopes and returns the first error of f's calls,
-// innermost scope first; or the device's failure. Dawn keeps the scopes by
-// thread, so this goroutine must not change to another one.
+// innermost scope first; or the device's failure. Dawn keeps scopes per thread, so
+// guarded locks this goroutine to its thread.
 func (d *device) guarded(f func()) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -219,7 +219,7 @@ func (d *device) guarded(f func()) error {
 	return first
 }
 
-// scopeError is an error that Dawn reported.
+// scopeError converts an error that Dawn reported.
 func scopeError(r reply) error {
 	text := strings.TrimSpace(r.message)
 	switch r.kind {

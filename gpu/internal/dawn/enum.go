@@ -2,8 +2,8 @@
 
 package dawn
 
-// Enum values of webgpu.h, the same in both API versions; those of features and
-// chained structs are in apiversion.go.
+// Enum values of webgpu.h, equal in both API versions. apiversion.go has those of
+// features and chained structs.
 const (
 	backendNull   = 1
 	backendD3D12  = 4
@@ -61,5 +61,5 @@ const (
 
 	heapDeviceLocal = 1
 
-	vendorNVIDIA = 0x10de // PCI's number
+	vendorNVIDIA = 0x10de // PCI vendor number
 )

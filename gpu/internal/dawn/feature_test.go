@@ -12,8 +12,8 @@ import (
 	"tessera/tests/testenv"
 )
 
-// TestFeatures: what an adapter is said to have, shaders may use, and nothing
-// else. It tells whether the features' numbers are those of the library.
+// TestFeatures: shaders may use exactly the features that the adapter reports. It
+// detects feature numbers that do not match the library.
 func TestFeatures(t *testing.T) {
 	for _, l := range apiVersions() {
 		t.Run(l.name, func(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"unsafe"
 )
 
-// instance is a WGPUInstance: the root of adapters and the place to wait.
+// instance is a WGPUInstance, the root of adapters and the object to wait on.
 type instance struct {
 	*library
 	handle uintptr
@@ -40,9 +40,9 @@ func (in *instance) release() {
 	}
 }
 
-// request starts an asynchronous call: it passes info, with callback and key
-// filled in, to start, which returns the future. The reply is only delivered
-// while somebody waits for it.
+// request starts an asynchronous call: it passes info, with callback and key filled in,
+// to start, which returns the future. Dawn delivers the reply only while somebody waits
+// for it.
 func (in *instance) request(callback uintptr, start func(info *callbackInfo) uintptr) *future {
 	f := &future{}
 	f.key = register(func(r reply) {
@@ -53,7 +53,7 @@ func (in *instance) request(callback uintptr, start func(info *callbackInfo) uin
 	return f
 }
 
-// future is an asynchronous call under way.
+// future is a pending asynchronous call.
 type future struct {
 	id    uint64
 	key   uintptr
@@ -61,11 +61,11 @@ type future struct {
 	reply reply
 }
 
-// slice is how long one wait takes at most before the context is looked at.
+// slice is the longest single wait before the context is checked.
 const slice = 50 * time.Millisecond
 
-// wait blocks until f has its reply or ctx ends. between runs between slices,
-// and its error ends the wait.
+// wait blocks until f has its reply or ctx ends. It calls between after each slice and
+// returns its error.
 func (in *instance) wait(ctx context.Context, f *future, between func() error) error {
 	for !f.done {
 		if err := ctx.Err(); err != nil {

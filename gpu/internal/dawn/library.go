@@ -14,26 +14,26 @@ import (
 	"tessera/gpu/internal/driver"
 )
 
-// library is a loaded Dawn. It stays loaded until the process ends: its
-// threads may outlive the last device.
+// library is a loaded Dawn. It stays loaded until the process ends, because its threads
+// may outlive the last device.
 type library struct {
 	path   string
-	passed []string // libraries looked at before and why they are not used
+	passed []string // other libraries that were found, and why they are not used
 	*apiVersion
 	procs
 	callbacks
 }
 
-// place is somewhere to look for the library.
+// place is a place to look for the library.
 type place struct {
 	path  string
-	where string // why there, for the error message
-	named bool   // by the system's search instead of a path
+	where string // description of the place, for the error message
+	named bool   // found by the system's search, not by a path
 	own   bool   // the bundle, unpacked below path
 }
 
-// load finds and loads Dawn: the one that the flag or the environment names
-// and no other, else the first usable one of places.
+// load finds and loads Dawn: exactly the library that the flag or the environment
+// names, else the first usable one of places.
 func load(flag string) (*library, error) {
 	var look []place
 	if flag != "" {
@@ -71,7 +71,7 @@ func adviceNoLibrary() string {
 	return "put one beside the program; in a checkout tools/deps.sh fetches one"
 }
 
-// load opens the library and tells its API version.
+// load opens the library and detects its API version.
 func (p place) load() (*library, error) {
 	path := p.path
 	if p.own {
@@ -88,7 +88,7 @@ func (p place) load() (*library, error) {
 			return nil, errNotThere
 		case err != nil:
 			return nil, err
-		case !info.Mode().IsRegular(): // a pipe would be waited for without end
+		case !info.Mode().IsRegular(): // a pipe would block forever
 			return nil, fmt.Errorf("not a file: mode is %v, expected a library", info.Mode())
 		}
 	}
@@ -107,7 +107,7 @@ func (p place) load() (*library, error) {
 	return l, nil
 }
 
-// bind tells the API version from the exports and finds the functions.
+// bind detects the API version from the exports and finds the functions.
 func (l *library) bind(symbol func(string) uintptr) error {
 	switch {
 	case symbol("wgpuHasInstanceFeature") != 0:
@@ -124,13 +124,13 @@ func (l *library) bind(symbol func(string) uintptr) error {
 	return nil
 }
 
-// The directories that tools/deps.sh installs into, newest first.
+// Folders into which tools/deps.sh installs, newest first.
 const (
 	cacheStable = "dawn-2026-10"
 	cache2025   = "dawn-2025"
 )
 
-// names are what builds of Dawn call the file on this system.
+// names returns the file names of Dawn's builds for this system.
 func names() []string {
 	switch runtime.GOOS {
 	case "windows":
@@ -141,9 +141,10 @@ func names() []string {
 	return []string{"libwebgpu_dawn.so", "libwebgpu_wrapper.so"}
 }
 
-// places lists, in order, the bundle, beside the executable, the user's cache, the
-// system; on Windows only the first that there is, so that no other program can put a
-// library where this one finds it: a program of one file lies among downloads.
+// places lists where to look, in order: the bundle, beside the executable, the user's
+// cache, the system. On Windows it lists only the bundle if there is one, else only
+// beside the executable: a single-file program often lies among downloads, where
+// another program could plant a library.
 func places() []place {
 	var list []place
 	if bundle != "" {

@@ -19,7 +19,7 @@ import (
 	"tessera/tests/testenv"
 )
 
-// someLibrary is a shared library that is no Dawn.
+// someLibrary returns a shared library that is not Dawn.
 func someLibrary(t *testing.T) string {
 	t.Helper()
 	patterns := []string{"/lib/*/libm.so.6", "/usr/lib/*/libm.so.6", "/usr/lib64/libm.so.6", "/usr/lib/libSystem.B.dylib"}
@@ -53,7 +53,8 @@ func TestNotALibrary(t *testing.T) {
 	drivertest.Wants(t, err, driver.ErrNoLibrary, path, "does not load")
 }
 
-// What is no file is refused by what it is: the system's loader would wait for a pipe.
+// A path that is not a regular file is refused before it is opened: the system's loader
+// would wait for a pipe.
 func TestLibraryIsAFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "libwebgpu_dawn.so")
 	require.NoError(t, os.Mkdir(path, 0o777))
@@ -61,7 +62,7 @@ func TestLibraryIsAFile(t *testing.T) {
 	drivertest.Wants(t, err, driver.ErrNoLibrary, path, "not a file: mode is d")
 }
 
-// TestHalfALibrary: the right name is exported, but functions lack.
+// TestHalfALibrary: the identifying name is exported, but functions are missing.
 func TestHalfALibrary(t *testing.T) {
 	l := &library{}
 	err := l.bind(func(name string) uintptr {
@@ -77,7 +78,7 @@ func TestMissingLibrary(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("there is one beside the test; tests/windows takes it away")
 	}
-	dir := t.TempDir() // in a child, as a library once loaded is found by name
+	dir := t.TempDir() // in a child process, because a loaded library is found by name
 	if !inChild(t, "XDG_CACHE_HOME="+dir, "HOME="+dir, "LocalAppData="+dir, "TESSERA_DAWN=") {
 		return
 	}
@@ -98,7 +99,7 @@ func TestMissingLibrary(t *testing.T) {
 	require.Equal(t, 1, strings.Count(err.Error(), "\n  "), "libraries tried, of one named: %v", err)
 }
 
-// TestSearchOrder: one beside the program comes before the cache.
+// TestSearchOrder: a library beside the program comes before the cache.
 func TestSearchOrder(t *testing.T) {
 	list := places()
 	var where []string
@@ -160,8 +161,8 @@ func TestChooseOrder(t *testing.T) {
 	require.Equal(t, []int{2, 4, 1, 3, 0}, got)
 }
 
-// inChild runs the calling test again in a process with env, because loaders
-// read their variables once; it is true in that process.
+// inChild runs the calling test again in a process with env, because loaders read their
+// variables once. It returns true in that process.
 func inChild(t *testing.T, env ...string) bool {
 	t.Helper()
 	if os.Getenv("TESSERA_CHILD") == t.Name() {
@@ -216,7 +217,7 @@ func TestDrivers(t *testing.T) {
 	}
 }
 
-// TestDriverNamed makes sure that the child of TestDrivers has the driver.
+// TestDriverNamed checks that the child of TestDrivers has the driver.
 func TestDriverNamed(t *testing.T) {
 	want := os.Getenv("TESSERA_WANT")
 	if want == "" {

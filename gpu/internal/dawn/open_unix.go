@@ -4,7 +4,8 @@ package dawn
 
 import "github.com/ebitengine/purego"
 
-// openLibrary loads the file at path, or by name where the system looks.
+// openLibrary loads the file at path, or searches the system's folders if path is a
+// bare name.
 func openLibrary(path string) (uintptr, error) {
 	return purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_LOCAL)
 }
@@ -19,5 +20,5 @@ func symbol(handle uintptr, name string) uintptr {
 	return addr
 }
 
-// missingCompiler: only Direct3D 12 needs one beside Dawn.
+// missingCompiler returns "": only Direct3D 12 needs a compiler beside Dawn.
 func missingCompiler(string) string { return "" }

@@ -9,13 +9,13 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// compilers are what Dawn's D3D12 backend loads by name, from beside the
-// executable, and does without a word more than that it has no adapters where
-// one is missing.
+// compilers are the libraries that Dawn's D3D12 backend loads by name from beside the
+// executable. If one is missing, Dawn only says that it has no adapters.
 var compilers = []string{"dxil.dll", "dxcompiler.dll"}
 
-// searched are the folders where the process looks for libraries: beside the program,
-// unless that has its own inside and may lie among downloads, and System32.
+// searched returns the folders where the process looks for libraries: System32, and
+// beside the program. A program with a bundled library skips its own folder, because it
+// may lie among downloads.
 func searched() uintptr {
 	if bundle != "" {
 		return windows.LOAD_LIBRARY_SEARCH_SYSTEM32
@@ -23,20 +23,20 @@ func searched() uintptr {
 	return windows.LOAD_LIBRARY_SEARCH_APPLICATION_DIR | windows.LOAD_LIBRARY_SEARCH_SYSTEM32
 }
 
-// searchOwnFolder makes the process look for libraries there and nowhere else, so that
-// none can be planted in the current folder or in PATH. It holds for what Dawn loads by
-// name, too: Direct3D, Vulkan and the compilers.
+// searchOwnFolder restricts the process to these folders, so that no library can be
+// planted in the current folder or in PATH. It also covers what Dawn loads by name:
+// Direct3D, Vulkan and the compilers.
 var searchOwnFolder = sync.OnceValue(func() error { return windows.SetDefaultDllDirectories(uint32(searched())) })
 
-// openLibrary loads the file at path, which is absolute. What it is linked with
-// may lie beside it, and so may the compilers: they are loaded first, so that
-// their names find them.
+// openLibrary loads the file at path, which is absolute. The libraries that it links
+// with may lie beside it. So may the compilers: openLibrary loads them first, so that
+// Dawn finds them by name.
 func openLibrary(path string) (uintptr, error) {
 	if err := searchOwnFolder(); err != nil {
 		return 0, err
 	}
 	for _, name := range append(compilers, "d3dcompiler_47.dll") { // every Windows has the last one, Wine lacks it
-		_, _ = loadFrom(filepath.Join(filepath.Dir(path), name)) // whether they are there is told later
+		_, _ = loadFrom(filepath.Join(filepath.Dir(path), name)) // missingCompiler reports whether they are there
 	}
 	return loadFrom(path)
 }
@@ -56,9 +56,9 @@ func symbol(handle uintptr, name string) uintptr {
 	return addr
 }
 
-// missingCompiler is the first of the compilers that is not loaded, for want of
-// which the D3D12 backend of the library at path has no adapters; empty where
-// all are there.
+// missingCompiler returns the first of the compilers that is not loaded, without which
+// the D3D12 backend of the library at path has no adapters. It returns "" if all are
+// loaded.
 func missingCompiler(path string) string {
 	for _, name := range compilers {
 		var handle windows.Handle

@@ -47,7 +47,7 @@ func (g *bindGroup) Release() {
 	}
 }
 
-// NewPipeline compiles a shader, on a thread of Dawn's.
+// NewPipeline compiles a shader on one of Dawn's threads.
 func (d *device) NewPipeline(p driver.PipelineDescriptor) driver.Compiling {
 	made := &pipeline{d: d, label: p.Label, uniformSize: p.UniformSize, storage: slices.Clone(p.Storage)}
 	begun, err := d.beginPipeline(made, p)
@@ -66,7 +66,7 @@ func (d *device) NewPipeline(p driver.PipelineDescriptor) driver.Compiling {
 	}
 }
 
-// beginPipeline checks the shader and has it compiled.
+// beginPipeline checks the shader and starts to compile it.
 func (d *device) beginPipeline(made *pipeline, p driver.PipelineDescriptor) (begun *future, err error) {
 	if n, most := len(p.Storage), d.info.Limits.MaxStorageBuffers; n > most {
 		return nil, fmt.Errorf("%w: %d storage bindings, device allows %d", driver.ErrTooLarge, n, most)
@@ -89,7 +89,7 @@ func (d *device) beginPipeline(made *pipeline, p driver.PipelineDescriptor) (beg
 	return begun, err
 }
 
-// endPipeline waits for what was begun.
+// endPipeline waits for the compilation.
 func (d *device) endPipeline(ctx context.Context, made *pipeline, begun *future) error {
 	if err := d.wait(ctx, begun, d.poll); err != nil {
 		return err
@@ -114,7 +114,7 @@ func (d *device) shaderModule(label, source string) uintptr {
 	})))
 }
 
-// compileErrors are the compiler's messages that are errors.
+// compileErrors returns the compiler's messages that are errors.
 func (d *device) compileErrors(module uintptr) []driver.Note {
 	r, err := d.await(d.request(d.callbacks.compiled, func(info *callbackInfo) uintptr {
 		return callInfo(d.ShaderModuleGetCompilationInfo, info, module)
@@ -125,8 +125,8 @@ func (d *device) compileErrors(module uintptr) []driver.Note {
 	return r.notes
 }
 
-// bindGroupLayout declares binding 0 a uniform with a dynamic offset and
-// binding i+1 the i-th storage buffer.
+// bindGroupLayout declares binding 0 as a uniform with a dynamic offset, and binding
+// i+1 as storage buffer i.
 func (d *device) bindGroupLayout(p driver.PipelineDescriptor) uintptr {
 	entries := make([]bindGroupLayoutEntry, 1+len(p.Storage))
 	entries[0].buffer = bufferBindingLayout{kind: bindingUniform, hasDynamicOffset: 1, minBindingSize: uint64(p.UniformSize)}

@@ -7,8 +7,8 @@ import (
 	"reflect"
 )
 
-// procs are the addresses of the C functions; a field's name with wgpu before
-// it is the function's.
+// procs are the addresses of the C functions. The name of a function is wgpu followed
+// by the field's name.
 type procs struct {
 	CreateInstance,
 	InstanceProcessEvents,
@@ -74,8 +74,7 @@ type procs struct {
 	ShaderModuleRelease uintptr
 }
 
-// find fills in every address with the help of symbol, which returns 0 for a
-// function that isn't there.
+// find fills in every address with symbol, which returns 0 for a missing function.
 func (p *procs) find(symbol func(name string) uintptr) error {
 	v := reflect.ValueOf(p).Elem()
 	for i := range v.NumField() {

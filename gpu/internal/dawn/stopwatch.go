@@ -11,13 +11,13 @@ import (
 	"tessera/gpu/internal/driver"
 )
 
-// stopwatch is a WGPUQuerySet with the buffers that its queries come through.
+// stopwatch is a WGPUQuerySet with the buffers that its results pass through.
 type stopwatch struct {
 	d        *device
 	set      uintptr
 	resolved *buffer
 	readback *buffer
-	commands int // of the submission it was given to
+	commands int // of the submission that it times
 }
 
 func (w *stopwatch) Release() {
@@ -67,7 +67,7 @@ func (w *stopwatch) resolve(encoder uintptr, commands int) {
 		w.resolved.handle, 0, w.readback.handle, 0, uintptr(driver.SpanBytes*commands))
 }
 
-// Times waits for the submission and tells when its commands ran.
+// Times waits for the submission and returns when its commands ran.
 func (d *device) Times(ctx context.Context, of driver.Stopwatch) ([]driver.Span, error) {
 	w := of.(*stopwatch)
 	if err := d.failure(); err != nil || w.commands == 0 {

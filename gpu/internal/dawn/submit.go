@@ -44,7 +44,7 @@ func (d *device) submit(label string, commands []driver.Command, w *stopwatch) e
 	return nil
 }
 
-// encoder is a WGPUCommandEncoder with the pass that is open.
+// encoder is a WGPUCommandEncoder with its open pass.
 type encoder struct {
 	*device
 	handle, pass uintptr
@@ -64,7 +64,7 @@ func (e *encoder) BeginPass(begin, end int) {
 	})))
 }
 
-// query is C's number of a query.
+// query converts a query number for C.
 func query(n int) uint32 {
 	if n == driver.NoQuery {
 		return queryUndefined

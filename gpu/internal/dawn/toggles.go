@@ -4,18 +4,18 @@ package dawn
 
 import "unsafe"
 
-// Toggles of Dawn's. One that a library does not know it passes over.
+// Toggles of Dawn. A library ignores unknown ones.
 const (
-	// unsafeAPIs brings subgroup matrices, which are an experiment of Dawn's.
+	// unsafeAPIs enables subgroup matrices, which are experimental in Dawn.
 	unsafeAPIs = "allow_unsafe_apis"
-	// f16OnNVIDIA brings shader-f16, which Dawn hides on all of NVIDIA's cards
-	// through Vulkan since some of its conformance tests fail there.
+	// f16OnNVIDIA enables shader-f16. Dawn hides it on all NVIDIA cards through Vulkan,
+	// because some of its conformance tests fail there.
 	f16OnNVIDIA = "vulkan_enable_f16_on_nvidia"
-	// quantization rounds timestamps to 65 µs, for pages that one does not trust.
+	// quantization rounds timestamps to 65 µs, for untrusted pages.
 	quantization = "timestamp_quantization"
 )
 
-// toggles is a descriptor of those to turn on and off.
+// toggles returns a descriptor of the toggles to turn on and off.
 func toggles(on, off []string) *togglesDescriptor {
 	list := func(names []string) unsafe.Pointer {
 		pointers := make([]*byte, len(names))
@@ -31,8 +31,8 @@ func toggles(on, off []string) *togglesDescriptor {
 	}
 }
 
-// adapterToggles are for asking for an adapter of the backend: what it hides
-// then, no device of it has.
+// adapterToggles returns the toggles for requesting an adapter of the backend. A
+// feature hidden at this point is missing from all devices of the adapter.
 func (in *instance) adapterToggles(backendType uint32) *togglesDescriptor {
 	var on []string
 	if in.featureMatrices != 0 {
@@ -44,7 +44,7 @@ func (in *instance) adapterToggles(backendType uint32) *togglesDescriptor {
 	return toggles(on, nil)
 }
 
-// deviceToggles are for a device of the adapter.
+// deviceToggles returns the toggles for a device of the adapter.
 func (a *adapter) deviceToggles() *togglesDescriptor {
 	var on []string
 	if a.has(a.featureMatrices) {

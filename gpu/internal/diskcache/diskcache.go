@@ -1,12 +1,18 @@
 //go:build !js
 
-// Package diskcache keeps what is expensive to make in the user's cache folder, from one
-// run of the program to the next: values by their keys, a file each. Several
-// processes may use a folder at once.
+// Package diskcache stores expensive values in the user's cache folder, from one run of
+// the program to the next: one file for each key. Several processes may use a folder at
+// once.
 //
-// A cache is no promise: what can't be written is not kept, what was damaged is
-// removed, and the oldest goes where there is too much. None of it is an error.
-// Start at Open.
+//	c := diskcache.Open("pipelines", 256<<20)
+//	value := c.Get(key)
+//	if value == nil {
+//		value = compute()
+//		c.Put(key, value)
+//	}
+//
+// A cache never fails: if a value can't be written, it is not stored; damaged files are
+// removed; the oldest values are removed when the limit is exceeded.
 package diskcache
 
 import (
@@ -25,20 +31,20 @@ import (
 	"tessera/temporary"
 )
 
-// Cache holds values of one kind. The nil Cache holds none. It is safe for
+// Cache holds values of one kind. A nil Cache is always empty. It is safe for
 // concurrent use.
 type Cache struct {
 	dir  string
-	most int64 // bytes
+	most int64 // limit in bytes
 
 	mu    sync.Mutex
-	bytes int64 // there are about; -1 before anything was written
+	bytes int64 // approximate total; -1 before the first write
 
 	hits, misses atomic.Int64
 }
 
-// Open is the folder of a kind of values, which hold at most the given bytes
-// together; nil where this user has no cache folder.
+// Open returns the cache for a kind of values, limited to most bytes in all. It returns
+// nil if this user has no cache folder.
 func Open(kind string, most int64) *Cache {
 	dir, err := os.UserCacheDir()
 	if err != nil {
@@ -47,13 +53,14 @@ func Open(kind string, most int64) *Cache {
 	return &Cache{dir: filepath.Join(dir, "tessera", kind), most: most, bytes: -1}
 }
 
-// path is the file of a key.
+// path returns the file of a key.
 func (f *Cache) path(key []byte) string {
 	sum := sha256.Sum256(key)
 	return filepath.Join(f.dir, hex.EncodeToString(sum[:20]))
 }
 
-// check is what a file begins with, which tells that it is whole and the key's.
+// check returns the head of a file, which shows that the file is complete and belongs
+// to the key.
 func check(key, value []byte) []byte {
 	sum := sha256.Sum256(key)
 	h := sha256.New()
@@ -65,7 +72,7 @@ func check(key, value []byte) []byte {
 // recent is how long a value counts as just used.
 const recent = time.Hour
 
-// Get is a key's value, nil where there is none.
+// Get returns a key's value, or nil if there is none.
 func (f *Cache) Get(key []byte) []byte {
 	if f == nil {
 		return nil
@@ -90,14 +97,14 @@ func (f *Cache) read(key []byte) []byte {
 		return nil
 	}
 	if info, err := os.Stat(path); err == nil && time.Since(info.ModTime()) > recent {
-		os.Chtimes(path, time.Time{}, time.Now()) // used: it is no longer the oldest
+		os.Chtimes(path, time.Time{}, time.Now()) // used, so it is no longer the oldest
 	}
 	return whole[sha256.Size:]
 }
 
-// Lock locks the folder against other processes until release is called. It waits for
-// another process that has the lock until ctx ends. If files can't be locked, it does not
-// wait.
+// Lock locks the folder against other processes until release is called. If another
+// process has the lock, Lock waits until ctx ends. If files can't be locked, it does
+// not wait.
 func (f *Cache) Lock(ctx context.Context) (release func(), err error) {
 	nothing := func() {}
 	if f == nil || os.MkdirAll(f.dir, 0o700) != nil {
@@ -119,7 +126,7 @@ func (f *Cache) Lock(ctx context.Context) (release func(), err error) {
 	}
 }
 
-// Put keeps a value that is not empty, if it can.
+// Put stores a value, if it can. The value must not be empty.
 func (f *Cache) Put(key, value []byte) {
 	if f == nil || len(value) == 0 || int64(len(value)) > f.most/4 {
 		return
@@ -162,12 +169,12 @@ func (f *Cache) write(path string, parts ...[]byte) error {
 	return err
 }
 
-// shrink counts what is there, other processes' too, and removes the oldest
-// where it is too much.
+// shrink counts the stored bytes, including those of other processes, and removes the
+// oldest values if they exceed the limit.
 func (f *Cache) shrink(to int64) {
 	var files []fs.FileInfo
 	f.bytes = 0
-	entries, _ := os.ReadDir(f.dir) // what can be read
+	entries, _ := os.ReadDir(f.dir) // as far as it can be read
 	for _, e := range entries {
 		if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
 			files = append(files, info)
@@ -185,7 +192,7 @@ func (f *Cache) shrink(to int64) {
 	}
 }
 
-// Counts are how often Get found a value, and how often it did not.
+// Counts returns how often Get found a value, and how often it did not.
 func (f *Cache) Counts() (hits, misses int) {
 	if f == nil {
 		return 0, 0

@@ -38,7 +38,7 @@ func TestKept(t *testing.T) {
 	require.Len(t, entries, 1, "files")
 }
 
-// What is damaged, and a file under the wrong name, is removed.
+// Damaged files and files with the wrong name are removed.
 func TestDamagedIsRemoved(t *testing.T) {
 	f := folder(t, 1<<20)
 	key, path := []byte("key"), f.path([]byte("key"))
@@ -61,7 +61,7 @@ func TestDamagedIsRemoved(t *testing.T) {
 	require.Equal(t, "value", string(f.Get(key)))
 }
 
-// The oldest goes first, and what was used lately is not old.
+// The oldest value is removed first; a recently used value is not old.
 func TestOldestGoes(t *testing.T) {
 	f := folder(t, 100_000)
 	key := func(i int) []byte { return fmt.Append(nil, i) }
@@ -81,7 +81,7 @@ func TestOldestGoes(t *testing.T) {
 	assert.Nil(t, f.Get([]byte("big")), "a value larger than a quarter of all")
 }
 
-// Several processes write and read at once; nothing half-written is seen.
+// Several processes write and read at once without seeing half-written values.
 func TestKeptAtOnce(t *testing.T) {
 	dir := t.TempDir()
 	var wait sync.WaitGroup
@@ -100,7 +100,7 @@ func TestKeptAtOnce(t *testing.T) {
 	wait.Wait()
 }
 
-// A folder that can't be made or written is no error.
+// A folder that can't be created or written is no error.
 func TestNowhereToKeep(t *testing.T) {
 	var none *Cache
 	none.Put([]byte("key"), []byte("value"))
@@ -118,7 +118,7 @@ func TestNowhereToKeep(t *testing.T) {
 	require.Nil(t, Open("kind", 1), "without a home")
 }
 
-// Two processes have a folder one after the other, and wait no longer than they are to.
+// Two processes lock a folder in turn, and wait only until their contexts end.
 func TestHold(t *testing.T) {
 	f := folder(t, 1<<20)
 	release, err := f.Lock(t.Context())

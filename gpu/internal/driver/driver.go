@@ -1,9 +1,14 @@
-// Package driver is the narrow interface between gpu and the two WebGPU
-// implementations under it: Dawn (internal/dawn) and the browser
-// (internal/browser). It holds handles and bytes; caching, splitting of long
-// work and bookkeeping are gpu's.
+// Package driver is the narrow interface between gpu and its two WebGPU
+// implementations: Dawn (internal/dawn) and the browser (internal/browser). It handles
+// handles and bytes; package gpu does the caching, the bookkeeping and the splitting of
+// long work.
 //
-// A Device is driven by one goroutine.
+// A new driver implements Device and passes drivertest.Run:
+//
+//	drivertest.Run(t, drivertest.Subject{Name: "dawn", Open: open, …})
+//
+// Staging, Record and ShaderError contain what all drivers share. One goroutine uses a
+// Device.
 package driver
 
 import (
@@ -11,7 +16,7 @@ import (
 	"errors"
 )
 
-// Errors a driver returns, wrapped with detail; gpu re-exports them.
+// Errors that a driver returns, wrapped with detail; package gpu re-exports them.
 var (
 	ErrNoLibrary   = errors.New("no usable WebGPU library")
 	ErrNoAdapter   = errors.New("no usable adapter")
@@ -28,7 +33,7 @@ const (
 	ReadWrite
 )
 
-// Limits are those the device was opened with, which are the adapter's own.
+// Limits of the device, which are the adapter's own.
 type Limits struct {
 	MaxBuffer          int64  // bytes in one buffer
 	MaxBinding         int64  // bytes in one storage binding
@@ -43,7 +48,7 @@ type Limits struct {
 
 // Info describes an adapter.
 type Info struct {
-	Index        int    // among the adapters of this machine, as --adapter takes it
+	Index        int    // among the adapters of this machine; the argument of --adapter
 	Name         string // "llvmpipe (LLVM 15.0.6, 256 bits)"
 	Vendor       string
 	Architecture string
@@ -51,21 +56,21 @@ type Info struct {
 	Backend      string // "vulkan", "d3d12", "metal", "webgpu"
 	Type         string // "discrete", "integrated", "cpu", "unknown"
 	F16          bool   // shader-f16
-	NoF16        string // why there is no F16, "" where there is or nobody knows
-	UnprovenF16  bool   // its WebGPU hides F16 unless asked to: what shaders compute with it is to be checked
+	NoF16        string // why F16 is missing; "" if it is not, or if the reason is unknown
+	UnprovenF16  bool   // this WebGPU hides F16 by default, so the results of shaders need a test
 	Subgroups    bool
 	SubgroupMin  int // invocations, 0 when unknown
 	SubgroupMax  int
-	Matrices     []Matrix // subgroup matrices, which also need Subgroups and for halves F16
+	Matrices     []Matrix // subgroup matrices, which also need Subgroups, and those of halves F16
 	Timestamps   bool     // timestamp-query, which Device.Time needs
 	Memory       int64    // bytes of the largest device-local heap, 0 when unknown
 	Library      string
-	Passed       string // libraries, backends and adapters that were not taken before this one, and why, one a line
+	Passed       string // libraries, backends and adapters that were passed over, and why, one per line
 	Limits       Limits
 }
 
-// Matrix is a product that a subgroup computes as a whole: M×K times K×N of In,
-// added to M×N of Out. Types are f32, f16, i32, u32, i8 and u8.
+// Matrix is a product that a subgroup computes as a whole: M×K times K×N of In, added
+// to M×N of Out. Types are f32, f16, i32, u32, i8 and u8.
 type Matrix struct {
 	M, N, K int
 	In, Out string
@@ -87,9 +92,9 @@ type Binding struct {
 	Offset, Size int64
 }
 
-// PipelineDescriptor describes a compute shader with entry point "main" in
-// bind group 0: binding 0 is a uniform buffer with a dynamic offset and
-// UniformSize bytes, storage binding i is at i+1.
+// PipelineDescriptor describes a compute shader with entry point "main" in bind group
+// 0: binding 0 is a uniform buffer with a dynamic offset and UniformSize bytes, and
+// binding i+1 is storage binding i.
 type PipelineDescriptor struct {
 	Label       string
 	Source      string             // complete WGSL
@@ -98,12 +103,12 @@ type PipelineDescriptor struct {
 	Storage     []Access
 }
 
-// Compiling waits for a pipeline that was begun. It is called once; where the
-// context ends first the pipeline is lost.
+// Compiling waits for a pipeline. Call it once: if the context ends first, the pipeline
+// is lost.
 type Compiling func(context.Context) (Pipeline, error)
 
-// Command is one dispatch (Pipeline set), one copy between two buffers, or one
-// clear (no Src).
+// Command is a dispatch (with Pipeline), a copy between two buffers, or a clear
+// (without Src).
 type Command struct {
 	_ [0]func() // see gpu.Incomparable
 
@@ -119,61 +124,61 @@ type Command struct {
 type Device interface {
 	Info() Info
 
-	// Kept says how often something that was to be compiled was found in the
-	// cache, and how often not: never where there is none.
+	// Kept returns how many compilations were found in the cache, and how many were
+	// not; zeros without a cache.
 	Kept() (found, missed int)
 
-	// NewBuffer makes a zeroed buffer that can be written, read back, copied
-	// and bound as storage, or as uniform where uniform is set.
+	// NewBuffer creates a zeroed buffer that can be written, read, copied and bound: as
+	// uniform if uniform is set, else as storage.
 	NewBuffer(label string, size int64, uniform bool) (Buffer, error)
 
-	// Write puts data at offset, in queue order. Both are multiples of 4.
+	// Write copies data to offset, in queue order. Both are multiples of 4.
 	Write(b Buffer, offset int64, data []byte) error
 
-	// Read waits for everything submitted and copies len(dst) bytes at offset.
-	// Both are multiples of 4.
+	// Read waits for all submitted work and copies len(dst) bytes from offset. Both are
+	// multiples of 4.
 	Read(ctx context.Context, dst []byte, b Buffer, offset int64) error
 
-	// NewReadback makes a buffer that can be copied to, and taken from.
+	// NewReadback creates a buffer that can be copied to and read by Take.
 	NewReadback(size int64) (Buffer, error)
 
-	// Take waits for the copies to a readback buffer that were submitted, and
-	// for nothing after them, and copies its first len(dst) bytes, a multiple of
-	// 4. After an error the buffer, which may be half mapped, is of no use.
+	// Take waits only for the submitted copies to a readback buffer, and copies its
+	// first len(dst) bytes, a multiple of 4. After an error the buffer may be half
+	// mapped and must not be used again.
 	Take(ctx context.Context, dst []byte, b Buffer) error
 
-	// NewPipeline begins to compile and returns, so that several are compiled at
-	// once. A shader error carries the compiler's message, line:column and the
-	// numbered source around it.
+	// NewPipeline starts to compile and returns, so that several can be compiled at
+	// once. A shader error has the compiler's message, line:column and the numbered
+	// source around it.
 	NewPipeline(d PipelineDescriptor) Compiling
 
 	// NewBindGroup binds uniform at 0 (dynamic offset) and storage from 1.
 	NewBindGroup(label string, p Pipeline, uniform Buffer, storage []Binding) (BindGroup, error)
 
-	// Submit runs the commands in order in one submission and returns at once.
-	// A stopwatch, or nil, notes when each of them begins and ends; it takes
-	// MaxTimed commands, and one submission until Times was called.
+	// Submit runs the commands in order in one submission and returns at once. If w is
+	// not nil, it records when each command begins and ends. A stopwatch takes at most
+	// MaxTimed commands, and one submission until Times is called.
 	Submit(label string, commands []Command, w Stopwatch) (Fence, error)
 
 	// Wait blocks until the submission is done. It returns ErrDeviceLost or an
-	// uncaptured error where one came up since the last call. A context that
-	// ends early ends the wait with the context's error.
+	// uncaptured error if one occurred since the last call. If ctx ends early, Wait
+	// returns its error.
 	Wait(ctx context.Context, f Fence) error
 
-	// NewStopwatch makes one, where Info.Timestamps says so.
+	// NewStopwatch creates a stopwatch, if Info.Timestamps is set.
 	NewStopwatch() (Stopwatch, error)
 
-	// Times waits for the submission that w was given to, and says when each of
-	// its commands ran.
+	// Times waits for the submission that w timed, and returns when each of its
+	// commands ran.
 	Times(ctx context.Context, w Stopwatch) ([]Span, error)
 
 	Close() error
 }
 
-// Options choose an adapter.
+// Options select an adapter.
 type Options struct {
 	Backend string // "" or "auto", "vulkan", "d3d12", "metal"; in a browser "", "auto" or "webgpu"
 	Adapter int    // index as in Info, or -1 for the best: discrete before integrated before processors
-	NoCache bool   // nothing is taken from the user's cache folder, and nothing kept there; a browser has its own
+	NoCache bool   // neither read nor write the user's cache folder; a browser has its own cache
 	Library string // path of the Dawn library; "" searches: TESSERA_DAWN, beside the program, the user's cache, the system
 }

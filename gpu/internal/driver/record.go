@@ -2,18 +2,18 @@ package driver
 
 import "encoding/binary"
 
-// Span is when a command ran, in nanoseconds of the device's clock, which
-// starts anywhere.
+// Span is when a command ran, in nanoseconds of the device's clock, whose zero is
+// arbitrary.
 type Span struct{ Begin, End uint64 }
 
-// MaxTimed is how many commands a stopwatch takes: WebGPU has 4096 queries in
-// a set at most, and a command needs two.
+// MaxTimed is the largest number of commands that a stopwatch takes: a WebGPU query set
+// has at most 4096 queries, and a command needs two.
 const MaxTimed = 2048
 
-// The bytes of a span as queries are resolved.
+// SpanBytes is the size of a span in a buffer of resolved queries.
 const SpanBytes = 16
 
-// Spans reads resolved queries.
+// Spans decodes resolved queries.
 func Spans(raw []byte) []Span {
 	spans := make([]Span, len(raw)/SpanBytes)
 	for i := range spans {
@@ -23,27 +23,27 @@ func Spans(raw []byte) []Span {
 	return spans
 }
 
-// NoQuery is the number of no query.
+// NoQuery stands for the absence of a query.
 const NoQuery = -1
 
 // Encoder is a driver's command encoder.
 type Encoder interface {
-	// BeginPass begins a compute pass whose begin and end go to these queries.
+	// BeginPass begins a compute pass that writes its begin and end to these queries.
 	BeginPass(begin, end int)
 	// EndPass ends it.
 	EndPass()
-	// Dispatch records the i-th command, which is a dispatch, in a pass.
+	// Dispatch records command i, a dispatch, in the open pass.
 	Dispatch(i int, c *Command)
 	// Move records a copy or a clear, outside of passes.
 	Move(c *Command)
 }
 
-// Record records commands in order. Consecutive dispatches share a compute
-// pass; WebGPU orders them by the buffers they write.
+// Record records commands in order. Consecutive dispatches share a compute pass; WebGPU
+// orders them by the buffers they write.
 //
-// Of timed ones, each dispatch has a pass of its own. Only passes have times,
-// so a copy or clear is between two empty ones: their ends are taken, since a
-// pass may begin before what is ahead of it is done. Command i has the queries
+// If the commands are timed, each dispatch has a separate pass. Only passes have times,
+// so a copy or clear goes between two empty passes. Record takes the ends of these,
+// because a pass may begin before the work ahead of it is done. Command i has queries
 // 2i and 2i+1.
 func Record(e Encoder, commands []Command, timed bool) {
 	open := false

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// around is how many lines of source are shown on either side of an error.
+// around is the number of source lines shown on each side of an error.
 const around = 3
 
 // Note is a message of the shader compiler; line and column count from 1.
@@ -15,8 +15,8 @@ type Note struct {
 	Text         string
 }
 
-// ShaderError is the compiler's messages, each with line:column and the
-// numbered source around it.
+// ShaderError formats the compiler's messages, each with line:column and the numbered
+// source around it.
 func ShaderError(source string, notes []Note) error {
 	lines := strings.Split(source, "\n")
 	var s strings.Builder

@@ -5,49 +5,49 @@ import (
 	"fmt"
 )
 
-// Port is what a driver does for Staging, a piece at a time. Ranges were
-// checked.
+// Port is the driver's part of Staging, one piece at a time. Staging has checked the
+// ranges.
 type Port interface {
 	// Put hands data to the queue, which copies it at once.
 	Put(b Buffer, offset int64, data []byte) error
-	// Drain blocks until the device has what was put.
+	// Drain blocks until the device has all data from Put.
 	Drain() error
-	// NewReadback makes a buffer that can be copied to and mapped.
+	// NewReadback creates a buffer that can be copied to and mapped.
 	NewReadback(size int64) (Buffer, error)
-	// Fetch copies len(dst) bytes of b at offset by way of readback.
+	// Fetch copies len(dst) bytes of b from offset through readback.
 	Fetch(ctx context.Context, dst []byte, b, readback Buffer, offset int64) error
 }
 
-// Staging takes transfers of any length apart into pieces, and keeps the buffer
-// that reads go through.
+// Staging splits transfers of any length into pieces, and keeps the buffer that reads
+// go through.
 type Staging struct {
 	port     Port
 	chunks   Chunks
-	most     int64 // bytes a buffer may have
+	most     int64 // largest buffer in bytes
 	readback Buffer
 	size     int64 // of readback
-	unsent   int64 // bytes put since the queue was last known to take them
+	unsent   int64 // bytes put since the queue was last known to have taken them
 }
 
-// Chunks are a driver's lengths of pieces, in bytes.
+// Chunks are a driver's piece sizes, in bytes.
 type Chunks struct {
 	Put   int // one call of Put
-	Fetch int // one call of Fetch, and so the readback buffer's most
+	Fetch int // one call of Fetch, and so the largest readback buffer
 }
 
-// MostUnsent is how much may be put before the device must have it: WebGPU
-// copies what is put into memory of its own until then.
+// MostUnsent is how many bytes Put may queue before Drain: until the device has them,
+// WebGPU keeps a copy.
 const MostUnsent = 32 << 20
 
-// smallestReadback is what the readback buffer begins with.
+// smallestReadback is the initial size of the readback buffer.
 const smallestReadback = 64 << 10
 
-// NewStaging is for a device whose buffers have at most the bytes most.
+// NewStaging returns a Staging for a device whose largest buffer has most bytes.
 func NewStaging(p Port, c Chunks, most int64) Staging {
 	return Staging{port: p, chunks: c, most: most}
 }
 
-// Write puts data at offset.
+// Write copies data to offset.
 func (s *Staging) Write(b Buffer, offset int64, data []byte) error {
 	for len(data) > 0 {
 		n := min(len(data), s.chunks.Put)
@@ -66,11 +66,11 @@ func (s *Staging) Write(b Buffer, offset int64, data []byte) error {
 	return nil
 }
 
-// Submitted says that the queue has taken all that was put.
+// Submitted records that the queue has taken all data from Put.
 func (s *Staging) Submitted() { s.unsent = 0 }
 
-// Read fetches len(dst) bytes at offset. After a failure the readback buffer,
-// which may be half mapped, is not used again.
+// Read fetches len(dst) bytes from offset. After a failure the readback buffer may be
+// half mapped, so it is not used again.
 func (s *Staging) Read(ctx context.Context, dst []byte, b Buffer, offset int64) error {
 	for len(dst) > 0 {
 		n := min(len(dst), s.chunks.Fetch)
@@ -87,7 +87,7 @@ func (s *Staging) Read(ctx context.Context, dst []byte, b Buffer, offset int64) 
 	return nil
 }
 
-// grow makes the readback buffer hold n bytes, rounded up to a power of two.
+// grow enlarges the readback buffer to n bytes, rounded up to a power of two.
 func (s *Staging) grow(n int64) error {
 	if s.readback != nil && s.size >= n {
 		return nil
@@ -106,7 +106,7 @@ func (s *Staging) grow(n int64) error {
 	return nil
 }
 
-// Drop releases the readback buffer; the next read makes another.
+// Drop releases the readback buffer; the next read creates another.
 func (s *Staging) Drop() {
 	if s.readback != nil {
 		s.readback.Release()
@@ -114,7 +114,7 @@ func (s *Staging) Drop() {
 	}
 }
 
-// CheckSize is for a buffer to be made.
+// CheckSize checks the size of a new buffer.
 func CheckSize(size int64, l Limits) error {
 	if size <= 0 || size%4 != 0 {
 		return fmt.Errorf("a buffer of %d bytes: want a positive multiple of 4", size)
@@ -125,8 +125,8 @@ func CheckSize(size int64, l Limits) error {
 	return nil
 }
 
-// CheckRange is for n bytes at offset of a buffer of size bytes, 0 once it is
-// released.
+// CheckRange checks a range of n bytes at offset in a buffer of size bytes; size is 0
+// once the buffer is released.
 func CheckRange(what string, offset int64, n int, size int64) error {
 	if offset < 0 || offset%4 != 0 || n%4 != 0 || offset+int64(n) > size {
 		return fmt.Errorf("%s of %d bytes at %d: want multiples of 4 within %d bytes", what, n, offset, size)

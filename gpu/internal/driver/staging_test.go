@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// tape is a Port that writes down what it is asked for.
+// tape is a Port that logs its calls.
 type tape struct {
 	calls []string
 	fails error
@@ -47,7 +47,7 @@ func (p *tape) Fetch(_ context.Context, dst []byte, _, _ Buffer, offset int64) e
 	return p.fails
 }
 
-// Writes come in pieces, and wait before more than MostUnsent is on its way.
+// Writes come in pieces, and wait before more than MostUnsent is pending.
 func TestStagingWrites(t *testing.T) {
 	const most = MostUnsent
 	p := &tape{}
@@ -65,8 +65,8 @@ func TestStagingWrites(t *testing.T) {
 	require.ErrorIs(t, s.Write(p, 0, make([]byte, 4)), p.fails)
 }
 
-// Reads come in pieces through one buffer, which grows by powers of two up to
-// what a device allows, and is not used again after a failure.
+// Reads come in pieces through one buffer, which grows by powers of two up to the
+// device's limit, and is not used again after a failure.
 func TestStagingReads(t *testing.T) {
 	ctx, p := context.Background(), &tape{}
 	s := NewStaging(p, Chunks{Put: 1, Fetch: 100_000}, 120_000)
@@ -100,7 +100,7 @@ func TestChecks(t *testing.T) {
 	require.NoError(t, CheckRange("write", 96, 4, 100))
 }
 
-// player is an Encoder that writes down what is recorded.
+// player is an Encoder that logs what is recorded.
 type player struct{ tape }
 
 func (e *player) BeginPass(begin, end int)   { e.note("pass %d %d", begin, end) }

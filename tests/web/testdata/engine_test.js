@@ -1,5 +1,5 @@
-// What engine_test.go runs in the browser: each function is one use of the
-// engine and returns plain values, bytes as base64.
+// The functions that engine_test.go runs in the browser. Each uses the engine in one
+// way and returns plain values, with bytes as base64.
 
 import { connect } from './engine.js';
 
@@ -31,7 +31,7 @@ async function plan(options) {
 }
 
 /**
- * Runs a job to its end and gathers what came.
+ * * Runs a job to its end and collects its events.
  * @param {AsyncIterable<any>} job
  */
 async function gather(job) {
@@ -74,7 +74,7 @@ async function clip(kind, info, pixels, options) {
 }
 
 /**
- * Cancels after the first event of a type; the error's code and text.
+ * * Cancels after the first event of a type, and returns the error's code and text.
  * @param {string} latent
  * @param {string} when
  * @param {object} options

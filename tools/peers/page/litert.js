@@ -1,4 +1,4 @@
-// LiteRT.js on its WebGPU backend, in f32, with the models that lite.py wrote.
+// LiteRT.js on its WebGPU backend, in f32, with the models from lite.py.
 import { Tensor, loadAndCompile, loadLiteRt } from '@litertjs/core';
 import { turned } from './turned.js';
 

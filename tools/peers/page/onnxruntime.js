@@ -1,4 +1,4 @@
-// onnxruntime-web's WebGPU provider, with the graphs that native.py wrote.
+// onnxruntime-web's WebGPU provider, with the graphs from native.py.
 import * as ort from './modules/onnxruntime-web/dist/ort.webgpu.bundle.min.mjs';
 
 ort.env.wasm.wasmPaths = new URL('./modules/onnxruntime-web/dist/', import.meta.url).href;

@@ -1,6 +1,6 @@
-// What the program asks for: globalThis.peers. A side takes a case and gives the
-// ways that it has for it: run() uploads the input, computes and gives the output
-// as it lies; lay(output) puts it channels first, as the case's numbers are.
+// globalThis.peers, which the program calls. A side returns its ways to run a case:
+// run() uploads the input, computes and returns the output in its own order;
+// lay(output) converts it to channels first, like the case's numbers.
 import * as litert from './litert.js';
 import * as onnxruntime from './onnxruntime.js';
 import * as tensorflow from './tensorflow.js';
@@ -24,7 +24,7 @@ async function numbers(name) {
   return new Float32Array(await (await fetch(`case/${name}.bin`)).arrayBuffer());
 }
 
-/** Sets the case of the server up; the answer is that of native.py. */
+/** Sets up the server's case; the answer has the form of native.py's. */
 async function open(graphs) {
   const which = await (await fetch('case/case.json')).json();
   const names = ['attention', 'decoder'].includes(which.op) ? ['x'] : ['x', 'weight', 'bias'];
@@ -32,7 +32,7 @@ async function open(graphs) {
   const answer = { names: [], errors: {} };
   for (const side of sides) {
     for (const [way, make] of Object.entries(side.ways(which, graphs))) {
-      if (way.endsWith('-in-parts') && ways.size > 0) continue; // needed where the whole fails
+      if (way.endsWith('-in-parts') && ways.size > 0) continue; // only needed if the whole graph fails
       const name = way ? `${side.name}:${way}` : side.name;
       try {
         const made = await make({ ...which, x, weight, bias });
@@ -50,7 +50,7 @@ async function open(graphs) {
   return answer;
 }
 
-/** Runs n times: seconds each. */
+/** Runs n times and returns the seconds of each run. */
 async function run(name, n) {
   const way = ways.get(name);
   const seconds = [];

@@ -13,7 +13,7 @@ export async function version() {
 
 const groups = 32, eps = 1e-6;
 
-/** A way of what is computed of an input of dims; lay gives its order back. */
+/** A way that computes from an input of dims; lay restores the order. */
 function way(x, dims, compute, lay, constants = []) {
   return {
     run: async () => {
@@ -42,7 +42,7 @@ function kernel({ weight, in: c, out }, taps) {
 
 function conv3d(which) {
   const w = kernel(which, [3, 3, 3]), b = tf.tensor1d(which.bias);
-  // A sum with five axes is none on this backend, whose shader for it fails.
+  // No sum with five axes: this backend's shader for it fails.
   const compute = (x) => tf.add(tf.reshape(tf.conv3d(x, w, 1, 'same'), [-1, which.out]), b);
   return last(which, [1, which.t, which.h, which.w, which.in], compute, [w, b]);
 }

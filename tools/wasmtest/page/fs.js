@@ -1,7 +1,7 @@
-// globalThis.fs, process and path for Go's syscall package, which calls them as
-// Node's: the module's files, read-only, from the runner, and a file system in
-// memory with /tmp for what tests write. Everything answers at once, by
-// synchronous requests, which only a worker may make.
+// globalThis.fs, process and path for Go's syscall package, which calls them like
+// Node's: the module's files, read-only, from the runner, and a file system in memory
+// with /tmp for tests' output. All calls answer at once, by synchronous requests, which
+// only a worker may make.
 
 /** @typedef {{ino: number, mtime: number, names: Map<string, Entry>}} Dir */
 /** @typedef {{ino: number, mtime: number, size: number, chunks: Uint8Array[]}} File */
@@ -29,7 +29,7 @@ export function post(url, body = null) {
   request.send(body);
 }
 
-/** Asks the runner for a file: "stat" and "list" give JSON, "read" bytes. */
+/** Requests a file from the runner: "stat" and "list" return JSON, "read" bytes. */
 function host(op, path) {
   const request = new XMLHttpRequest();
   request.open("GET", `file?op=${op}&path=${encodeURIComponent(path)}`, false);
@@ -71,7 +71,7 @@ function resolve(...paths) {
   return "/" + out.join("/");
 }
 
-/** The entry in memory, or undefined. @returns {Entry | undefined} */
+/** Returns the entry in memory, or undefined. @returns {Entry | undefined} */
 function find(path) {
   let at = root;
   for (const name of path.split("/").filter(Boolean)) {
@@ -80,7 +80,7 @@ function find(path) {
   return at;
 }
 
-/** The directory in memory that path is in, and its name there. */
+/** Returns the directory in memory that contains path, and the name in it. */
 function parent(path) {
   const cut = path.lastIndexOf("/");
   const dir = find(path.slice(0, cut));
@@ -101,7 +101,7 @@ function hostDir(path) {
   }
 }
 
-/** The entry in memory; one of the runner's can't be changed. */
+/** Returns the entry in memory; the runner's entries can't be changed. */
 function own(path) {
   const entry = find(path);
   if (!entry) {
@@ -133,7 +133,7 @@ function statPath(path) {
   return stats(hostInos.get(path), s.dir, s.size, s.mtime);
 }
 
-/** Copies between bytes and a file's range, a chunk at a time. */
+/** Copies between bytes and a file's range, one chunk at a time. */
 function eachChunk(file, at, length, copy) {
   for (let done = 0; done < length;) {
     const from = (at + done) % chunk;
@@ -170,7 +170,7 @@ function truncateFile(file, size) {
   file.size = size;
 }
 
-/** A file of the runner, as one in memory. */
+/** Returns a file of the runner as a file in memory. */
 function fetched(path) {
   const bytes = new Uint8Array(host("read", path));
   const file = newFile();
@@ -178,7 +178,7 @@ function fetched(path) {
   return file;
 }
 
-/** Files by descriptor; host has the stats of one of the runner's. */
+/** Files by descriptor; host has the stats of a runner's file. */
 /** @type {Map<number, {entry: Entry, host?: object, path: string, at: number, flags: number}>} */
 const open = new Map();
 let lastFD = 2;
@@ -242,7 +242,7 @@ function remove(path, wantDir) {
   dir.names.delete(name);
 }
 
-/** What Go calls, without the callback; paths are resolved already. */
+/** The functions that Go calls, without the callback; paths are resolved already. */
 const calls = {
   open: (path, flags) => openPath(path, flags),
   close: (fd) => void (opened(fd), open.delete(fd)),
@@ -342,7 +342,7 @@ for (const [name, call] of Object.entries(calls)) {
   };
 }
 
-/** Puts fs, process and path where Go's syscall package looks for them. */
+/** Installs fs, process and path for Go's syscall package. */
 export function install({ dir }) {
   cwd = dir;
   Object.assign(globalThis, {

@@ -1,4 +1,4 @@
-// Starts the worker, and tells the runner when it can't go on by itself.
+// Starts the worker, and tells the runner if it fails.
 const worker = new Worker("worker.js", { type: "module" });
 worker.onerror = (event) => {
   const text = `wasmtest: the worker failed: ${event.message} (${event.filename}:${event.lineno})\n`;

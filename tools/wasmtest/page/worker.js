@@ -1,10 +1,10 @@
-// Runs the test binary as `go test` would: arguments, environment, working
-// directory, files, output and exit code are the runner's (server.go).
+// Runs the test binary like `go test`: the runner (server.go) provides arguments,
+// environment, working directory and files, and receives output and exit code.
 import { install, post } from "./fs.js";
 
 const start = await (await fetch("start")).json();
 install(start);
-await import("./wasm_exec.js"); // takes globalThis.fs, process and path as it finds them
+await import("./wasm_exec.js"); // it uses the existing globalThis.fs, process and path
 
 const fail = (what) => {
   post("output?fd=2", new TextEncoder().encode(`wasmtest: ${what?.stack ?? what}\n`));
@@ -16,7 +16,7 @@ const go = new globalThis.Go();
 go.argv = start.args;
 go.env = start.env;
 go.exit = (code) => {
-  self.onunhandledrejection = (event) => event.preventDefault(); // callbacks that come too late
+  self.onunhandledrejection = (event) => event.preventDefault(); // callbacks that arrive too late
   post(`exit?code=${code}`);
 };
 try {

@@ -13,8 +13,8 @@ import (
 	"tessera/gpu/internal/driver"
 )
 
-// compute runs two dispatches with different dynamic offsets, a copy and a
-// dispatch that reads what the copy wrote, in one submission.
+// compute runs two dispatches with different dynamic offsets, a copy, and a dispatch
+// that reads the copy's result, in one submission.
 func compute(t *testing.T, s Subject) {
 	d := s.Open(t)
 	const n = 1000
@@ -39,7 +39,7 @@ func compute(t *testing.T, s Subject) {
 		{Src: driver.Binding{Buffer: mid, Offset: 4, Size: 4*n - 4}, Dst: driver.Binding{Buffer: mid2, Size: 4*n - 4}},
 		{Pipeline: p, Group: second, UniformOffset: 0, Groups: [3]uint32{16, 1, 1}},
 	}
-	want := make([]uint32, n) // the last is what was not copied
+	want := make([]uint32, n) // the last number was not copied
 	for i := range want[:n-1] {
 		if j := uint32(i + 1); j < 512 {
 			want[i] = (j*3 + 7) * 3
@@ -59,13 +59,13 @@ func compute(t *testing.T, s Subject) {
 	}
 }
 
-// cancel: a context that ends early ends the wait and the read, and the device
-// works on.
+// cancel: a context that ends early ends the wait and the read, and the device stays
+// usable.
 func cancel(t *testing.T, s Subject) {
 	d := s.Open(t)
 	b := Must(d.NewBuffer("out", 1024, false))(t)
-	// As many as take a second, whatever the machine: the second run tells how
-	// long one takes, since some drivers compile in the first.
+	// Enough commands for a second on any machine. The second run measures one command,
+	// because some drivers compile in the first.
 	one := newBusy(t, d, b)
 	var took time.Duration
 	for range 2 {
@@ -89,7 +89,7 @@ func cancel(t *testing.T, s Subject) {
 	Alive(t, d)
 }
 
-// largeTransfers writes and reads more than a chunk of each, at odd places.
+// largeTransfers writes and reads more than one chunk each, at odd places.
 func largeTransfers(t *testing.T, s Subject) {
 	d := s.Open(t)
 	size := int64(s.Chunks.Fetch + driver.MostUnsent + 52)
@@ -122,9 +122,8 @@ func order(t *testing.T, s Subject) {
 	}
 }
 
-// take: bytes come through a readback buffer as they were when they were copied,
-// again and again, while the device works on what was submitted after that. A
-// context ends it early.
+// take: a readback buffer returns the bytes at the time of the copy, repeatedly, while
+// the device works on later submissions. A context ends it early.
 func take(t *testing.T, s Subject) {
 	d, ctx := s.Open(t), context.Background()
 	b, r := NewBuffer(t, d, Words(1, 2)), Must(d.NewReadback(8))(t)
@@ -158,9 +157,9 @@ func take(t *testing.T, s Subject) {
 	Alive(t, d)
 }
 
-// times: a stopwatch's spans follow each other in the commands' order, are long
-// where the command is, and span what passed. It serves again, with another
-// beside it, and takes as many commands as it is said to.
+// times: a stopwatch's spans follow each other in the commands' order, are long if the
+// command is, and cover the elapsed time. The stopwatch can be used again, with another
+// beside it, and takes MaxTimed commands.
 func times(t *testing.T, s Subject) {
 	d := s.Open(t)
 	if !d.Info().Timestamps {

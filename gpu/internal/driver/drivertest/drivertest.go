@@ -1,5 +1,7 @@
-// Package drivertest holds the tests that every driver must pass. A driver's
-// own tests run them on its devices; start at Run.
+// Package drivertest contains the tests that every driver must pass. A driver's tests
+// describe the driver as a Subject and call Run:
+//
+//	drivertest.Run(t, drivertest.Subject{Name: "dawn", Open: open, Lose: lose, …})
 package drivertest
 
 import (
@@ -17,15 +19,15 @@ import (
 
 // Subject is a driver under test.
 type Subject struct {
-	Name   string                           // what its errors begin with
+	Name   string                           // prefix of its errors
 	Open   func(t testing.TB) driver.Device // a fresh device, closed at the test's end
-	Lose   func(d driver.Device)            // destroys a device without the driver's doing
-	Broken func(t testing.TB, err error)    // checks what came of a submission "broken"
-	Closed error                            // what a closed device returns
+	Lose   func(d driver.Device)            // destroys a device behind the driver's back
+	Broken func(t testing.TB, err error)    // checks the error of the submission "broken"
+	Closed error                            // error of a closed device
 	Chunks driver.Chunks                    // lengths of its transfers
 }
 
-// Run runs all tests, each on a device of its own.
+// Run runs all tests, each on a fresh device.
 func Run(t *testing.T, s Subject) {
 	for _, c := range []struct {
 		name string
@@ -51,9 +53,8 @@ func Run(t *testing.T, s Subject) {
 	}
 }
 
-// Open opens a device for a test by a driver's own Open. Where there is no
-// library or adapter the test is skipped with the reason, or fails where the
-// environment has GPU=require.
+// Open opens a device for a test with a driver's own Open. Without a library or adapter
+// it skips the test with the reason, or fails if the environment has GPU=require.
 func Open(t testing.TB, open func(driver.Options) (driver.Device, error), o driver.Options) driver.Device {
 	t.Helper()
 	testenv.Device(t)
@@ -66,8 +67,8 @@ func Open(t testing.TB, open func(driver.Options) (driver.Device, error), o driv
 	return d
 }
 
-// Wants fails unless err is target, where that is not nil, and its text has
-// every part.
+// Wants fails unless err wraps target, if that is not nil, and its text contains every
+// part.
 func Wants(t testing.TB, err, target error, parts ...string) {
 	t.Helper()
 	require.Error(t, err)
@@ -88,13 +89,13 @@ func Must[T any](v T, err error) func(testing.TB) T {
 	}
 }
 
-// Words are numbers as a device has them.
+// Words encodes numbers for the device.
 func Words(list ...uint32) []byte {
 	b, _ := binary.Append(nil, binary.LittleEndian, list)
 	return b
 }
 
-// NewBuffer makes a buffer "data" that holds data.
+// NewBuffer creates a buffer "data" that holds data.
 func NewBuffer(t testing.TB, d driver.Device, data []byte) driver.Buffer {
 	t.Helper()
 	b := Must(d.NewBuffer("data", int64(len(data)), false))(t)
@@ -102,7 +103,7 @@ func NewBuffer(t testing.TB, d driver.Device, data []byte) driver.Buffer {
 	return b
 }
 
-// Read is a buffer's first n numbers.
+// Read returns a buffer's first n numbers.
 func Read(t testing.TB, d driver.Device, b driver.Buffer, n int) []uint32 {
 	t.Helper()
 	raw := make([]byte, 4*n)
@@ -120,8 +121,8 @@ func Alive(t testing.TB, d driver.Device) {
 	require.Equal(t, []uint32{1, 2, 3}, Read(t, d, NewBuffer(t, d, Words(1, 2, 3)), 3), "the device reads back other than was written")
 }
 
-// scale multiplies by a constant and adds the uniform, a slot of 256 bytes a
-// dispatch.
+// scale multiplies by a constant and adds the uniform. Each dispatch has a uniform slot
+// of 256 bytes.
 const scale = `struct Params { add: u32, start: u32, b: u32, c: u32 }
 override factor: u32 = 1;
 @group(0) @binding(0) var<uniform> params: Params;
@@ -133,8 +134,8 @@ override factor: u32 = 1;
   dst[i] = src[i] * factor + params.add;
 }`
 
-// Scale is a program "scale" of 64 invocations, which multiplies binding 1 into
-// binding 2, and adds the uniform's first number.
+// Scale returns a program "scale" of 64 invocations: binding 2 is binding 1 times
+// factor plus the uniform's first number.
 func Scale(factor float64) driver.PipelineDescriptor {
 	return driver.PipelineDescriptor{
 		Label: "scale", Source: scale, Constants: map[string]float64{"factor": factor},
@@ -142,12 +143,12 @@ func Scale(factor float64) driver.PipelineDescriptor {
 	}
 }
 
-// Compile waits for a pipeline.
+// Compile compiles a pipeline and waits for it.
 func Compile(d driver.Device, p driver.PipelineDescriptor) (driver.Pipeline, error) {
 	return d.NewPipeline(p)(context.Background())
 }
 
-// busy keeps the device at work for some hundred milliseconds on lavapipe.
+// busy occupies the device for some hundred milliseconds on lavapipe.
 const busy = `struct Params { a: vec4<u32> }
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read_write> dst: array<u32>;
@@ -157,7 +158,7 @@ const busy = `struct Params { a: vec4<u32> }
   dst[id.x] = x;
 }`
 
-// newBusy is a dispatch of busy.
+// newBusy returns a dispatch of busy.
 func newBusy(t testing.TB, d driver.Device, out driver.Buffer) driver.Command {
 	p := Must(Compile(d, driver.PipelineDescriptor{Label: "busy", Source: busy, UniformSize: 16, Storage: []driver.Access{driver.ReadWrite}}))(t)
 	uniform := Must(d.NewBuffer("uniform", 256, true))(t)

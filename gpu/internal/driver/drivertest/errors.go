@@ -67,7 +67,7 @@ func tooLarge(t *testing.T, s Subject) {
 	Alive(t, d)
 }
 
-// bindGroupErrors: what is wrong with a group's storage is told when it is made.
+// bindGroupErrors: NewBindGroup reports faults in a group's storage.
 func bindGroupErrors(t *testing.T, s Subject) {
 	d := s.Open(t)
 	p := Must(Compile(d, Scale(1)))(t)
@@ -83,8 +83,8 @@ func bindGroupErrors(t *testing.T, s Subject) {
 	Alive(t, d)
 }
 
-// submitErrors: what is only noticed when commands are recorded comes from
-// Submit or from Wait, once, and the device lives on.
+// submitErrors: Submit or Wait returns an error that is only detected when commands are
+// recorded, once, and the device stays usable.
 func submitErrors(t *testing.T, s Subject) {
 	d := s.Open(t)
 	p := Must(Compile(d, Scale(1)))(t)
@@ -132,7 +132,7 @@ func deviceLost(t *testing.T, s Subject) {
 	b.Release()
 }
 
-// refusesAll: every call on a device that is of no use any more says why.
+// refusesAll: every call on an unusable device says why.
 func refusesAll(t *testing.T, d driver.Device, b driver.Buffer, why error) {
 	t.Helper()
 	_, err := d.Submit("after", []driver.Command{{Src: driver.Binding{Buffer: b, Size: 4}, Dst: driver.Binding{Buffer: b, Offset: 8, Size: 4}}}, nil)
