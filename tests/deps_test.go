@@ -100,6 +100,7 @@ var allowed = map[string][]string{
 	"tools/comfyui":                  {},
 	"tools/dawn":                     {"gpu"},
 	"tools/dist":                     {},
+	"tools/drawings":                 {},
 	"tools/flat":                     {"gpu", "vae"},
 	"tools/peers":                    {"gpu", "tests/synthetic", "vae", "wgsl"},
 	"tools/test":                     {},
