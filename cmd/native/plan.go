@@ -27,15 +27,15 @@ import (
 )
 
 type planCmd struct {
-	Model     string       `short:"m" required:"" placeholder:"MODEL" env:"TESSERA_MODEL" help:"A name of 'tessera models', downloaded or not, or a checkpoint, of which only the header is read."`
-	Op        string       `enum:"decode,encode" default:"decode" help:"decode or encode."`
-	Frames    flags.Frames `default:"1" placeholder:"N" help:"Frames of the video."`
-	Size      flags.Pixels `placeholder:"WxH" help:"Size of the video in pixels, width x height; default 1280x720, of pictures 1024x1024."`
-	Precision string       `group:"device" enum:"f32,f16" default:"f16" help:"Storage of activations: f32 or f16."`
-	Layers    bool         `help:"List every layer."`
-	Map       bool         `help:"List the buffers on the device, their contents and lifetimes."`
-	Least     bool         `help:"Plan for the smallest --memory that the job runs with."`
-	Choices   bool         `help:"Compare one tile with --offload=on, one tile with --offload=off, and the largest tile within --memory with and without offload."`
+	Model     string       `group:"input" everyday:"" short:"m" required:"" placeholder:"MODEL" env:"TESSERA_MODEL" help:"Checkpoint, or a name of 'tessera models'." more:"plan reads only the checkpoint's header, and downloads nothing."`
+	Op        string       `group:"input" everyday:"" enum:"decode,encode" default:"decode" help:"Operation: decode or encode."`
+	Frames    flags.Frames `group:"input" everyday:"" default:"1" placeholder:"N" help:"Frames of the video."`
+	Size      flags.Pixels `group:"input" everyday:"" placeholder:"WxH" help:"Size of the video in pixels, width x height; default 1280x720, of pictures 1024x1024."`
+	Precision string       `group:"device" everyday:"" enum:"f32,f16" default:"f16" help:"Storage of activations: f32 or f16."`
+	Layers    bool         `group:"output" everyday:"" help:"List every layer."`
+	Map       bool         `group:"output" help:"List the buffers on the device, their contents and lifetimes."`
+	Least     bool         `group:"tiles" help:"Plan for the smallest --memory that the job runs with."`
+	Choices   bool         `group:"tiles" help:"Compare one tile with --offload=on, one tile with --offload=off, and the largest tile within --memory with and without offload."`
 	flags.Pictures
 	flags.Shortcuts
 	flags.Tiles

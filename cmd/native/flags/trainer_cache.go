@@ -20,10 +20,10 @@ import (
 // TrainerCache writes latents as trainers store them: in a file and a tensor with the
 // names that the trainer looks for.
 type TrainerCache struct {
-	Cache       string `enum:"musubi,none" default:"none" placeholder:"TRAINER" help:"Write a trainer's latent cache: musubi (musubi-tuner). The trainer's suffix is added to --output's name."`
-	LatentName  string `placeholder:"NAME" help:"Name of the file in --output's folder. Placeholders: {name} is --output's name without its extension, {frames}, {height}, {width} the video's, {T}, {H}, {W} the latent's; {frames:3} has at least three digits."`
-	LatentKey   string `placeholder:"KEY" help:"Name of the tensor in the file, with the same placeholders and {dtype}; default latent."`
-	LatentDtype string `enum:"float32,bfloat16,float16,default" default:"default" placeholder:"DTYPE" help:"Type of the tensor: float32, bfloat16 or float16; default float32, for musubi bfloat16."`
+	Cache       string `group:"latents" enum:"musubi,none" default:"none" placeholder:"TRAINER" help:"Write a trainer's latent cache: musubi (musubi-tuner). The trainer's suffix is added to --output's name."`
+	LatentName  string `group:"latents" placeholder:"NAME" help:"Name of the file in --output's folder. Placeholders: {name} is --output's name without its extension, {frames}, {height}, {width} the video's, {T}, {H}, {W} the latent's; {frames:3} has at least three digits."`
+	LatentKey   string `group:"latents" placeholder:"KEY" help:"Name of the tensor in the file, with the same placeholders and {dtype}; default latent."`
+	LatentDtype string `group:"latents" enum:"float32,bfloat16,float16,default" default:"default" placeholder:"DTYPE" help:"Type of the tensor: float32, bfloat16 or float16; default float32, for musubi bfloat16."`
 }
 
 // Asked reports whether any of these flags is given.
