@@ -69,7 +69,7 @@ func (c *batchCmd) Validate() error {
 	case len(c.Inputs) > 0 && c.Manifest != "":
 		return errors.New("inputs and --manifest: expected one of the two")
 	case len(c.Inputs) == 0 && c.Manifest == "":
-		return errors.New("no inputs: expected some, or --manifest")
+		return errors.New("no inputs, expected files, patterns, URLs or --manifest")
 	case len(c.Inputs) > 0 && c.Output == "":
 		return errors.New("missing flags: --output=OUT")
 	}

@@ -123,7 +123,7 @@ func (c *decodeCmd) Run(a *app) error {
 	}
 	clips := c.clips(d.Latent.Clips())
 	if len(clips) > 1 && c.Output == files.Stream {
-		return terminal.Refused("--output=-: %s is a batch of %d clips, expected one, or the name of outputs for them", a.Spoken(c.Latent), len(clips))
+		return terminal.Refused("--output=-: %s is a batch of %d clips, expected one clip, or the name of a file", a.Spoken(c.Latent), len(clips))
 	}
 	if len(clips) > 1 {
 		a.Note("%s: a batch of %d clips: writing %s to %s", c.Latent, len(clips), clips[0].Path, clips[len(clips)-1].Path)
@@ -232,11 +232,11 @@ func (c *decodeCmd) choices() job.Choices {
 func (c *decodeCmd) resumed(a *app, clips files.Outputs, w *clipWriter) (*resume.Folder, error) {
 	switch {
 	case c.Output == files.Stream:
-		return nil, terminal.Refused("--resume with --output=-: a stream can't be gone on with, expected the name of a file or folder")
+		return nil, terminal.Refused("--resume with --output=-: a stream can't be continued, expected the name of a file or folder")
 	case len(clips) > 1:
 		return nil, terminal.Refused("--resume: %s is a batch of %d clips, expected one", a.Spoken(c.Latent), len(clips))
 	case c.Adapter.All || len(c.Adapter.List) > 1:
-		return nil, terminal.Refused("--resume with several adapters: expected one, which makes the same again")
+		return nil, terminal.Refused("--resume with several adapters: expected one, which repeats its results exactly")
 	}
 	return resume.Find(a.Terminal, c.Output, w)
 }
@@ -274,7 +274,7 @@ func (o *onceOfClips) warn(path string) func(text string) {
 		same := strings.ReplaceAll(text, path, "")
 		switch more := len(o.clips) - 1; {
 		case more > 0 && path == o.clips[0].Path:
-			o.Warn("%s; the same for %d more of the batch", text, more)
+			o.Warn("%s; also for %d more of the batch", text, more)
 			o.said[same] = true
 		case !o.said[same]:
 			o.Warn("%s", text)

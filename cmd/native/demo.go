@@ -39,7 +39,7 @@ func (demoCmd) Help() string {
 
 func (c *demoCmd) Run(a *app) error {
 	if c.Output == files.Stream {
-		return terminal.Refused("--output=-: a folder can't go to standard output, expected a name; ./- is one")
+		return terminal.Refused("--output=-: a folder can't go to standard output, expected the name of a folder")
 	}
 	if err := files.CheckName(c.Output); err != nil {
 		return err

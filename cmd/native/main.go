@@ -172,7 +172,7 @@ func (a *app) execute(args []string) error {
 	}
 	if a.keep != "" {
 		if err := desktop.KeepModel(a.keep); err != nil {
-			a.Note("the checkpoint's path was not kept for dragged latents: %v", err)
+			a.Note("cannot remember the checkpoint for dragged latents: %v", err)
 		}
 	}
 	return nil

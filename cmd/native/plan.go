@@ -204,7 +204,7 @@ func absent(model string, err error) error {
 		return told
 	}
 	if _, there := os.Stat(model); errors.Is(err, fs.ErrNotExist) && there != nil { // otherwise one of its shards is missing
-		return terminal.Refused("--model=%s: there is no such file, expected a checkpoint or a name of `tessera models`", model)
+		return terminal.Refused("--model=%s: no such file, expected a checkpoint or a name of `tessera models`", model)
 	}
 	return err
 }
@@ -300,10 +300,10 @@ func (c *planCmd) tell(a *app, r *planned, p *vae.Plan) error {
 		cut += fmt.Sprintf(" of up to %d latent frames", r.Chunk)
 	}
 	if r.Depth > 0 {
-		cut += ", larger frames a few at a time"
+		cut += ", large frames in parts"
 	}
 	if r.Rows {
-		cut += ", made over what they are made of"
+		cut += ", convolutions write over their input"
 	}
 	if r.Expected > 0 {
 		a.Say("  time        %s expected on %s", terminal.About(time.Duration(r.Expected*float64(time.Second))), r.Adapter)
@@ -340,10 +340,10 @@ func (c *planCmd) tell(a *app, r *planned, p *vae.Plan) error {
 				parts = append(parts, engine.Bytes(m.bytes)+" of "+m.what)
 			}
 		}
-		a.Say("  on the host %s, of which %s cross for each frame: %s", strings.Join(parts, " and "), engine.Bytes(r.Moved/int64(r.Frames)), crossing(r))
-		rule := "a run takes three quarters of it, a plan is without that limit"
+		a.Say("  on the host %s, %s moved per frame: %s", strings.Join(parts, " and "), engine.Bytes(r.Moved/int64(r.Frames)), crossing(r))
+		rule := "a run uses at most 3/4 of it, the plan has no such limit"
 		if c.Host > 0 {
-			rule = "a run takes what --host-memory says, whatever is free"
+			rule = "a run uses up to --host-memory, whatever is free"
 		}
 		a.Say("  free there  %s at least: %s", engine.Bytes(r.HostFree), rule)
 	}
@@ -382,7 +382,7 @@ const link = 25e9
 // crossing says whether the transfers or the arithmetic take longer.
 func crossing(r *planned) string {
 	flops := 2 * float64(r.MACs+r.AttentionMACs) * link / float64(r.Moved)
-	return fmt.Sprintf("at %d GB/s that takes longer than the arithmetic on devices faster than %sFLOP/s", int(link/1e9), terminal.Scaled(int64(flops)))
+	return fmt.Sprintf("at %d GB/s this takes longer than the arithmetic on devices faster than %sFLOP/s", int(link/1e9), terminal.Scaled(int64(flops)))
 }
 
 // tellMap prints the content of the device buffers.

@@ -115,13 +115,13 @@ func (c *serveCmd) Run(a *app) error {
 		return err
 	}
 	if t := s.Token(); t != "" && len(tokens) == 0 && len(models) > 0 {
-		a.Note("programs ask with Authorization: Bearer %s", t)
+		a.Note("programs send Authorization: Bearer %s", t)
 	}
 	a.Note("Ctrl-C ends it.")
 	if c.Open {
 		remove, err := desktop.OpenPage(s.URL())
 		if err != nil {
-			a.Warn("no browser could be opened: %v", err)
+			a.Warn("cannot open a browser: %v", err)
 		}
 		defer remove()
 		go func() {
@@ -157,7 +157,7 @@ func (c *serveCmd) jobs() (string, error) {
 	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		return "", fmt.Errorf("no folder for jobs, --jobs names one: %w", err)
+		return "", fmt.Errorf("cannot find a folder for jobs: %w; --jobs chooses one", err)
 	}
 	return filepath.Join(cache, "tessera", "jobs-"+port), nil
 }
@@ -186,7 +186,7 @@ func (c *serveCmd) models() ([]api.Model, error) {
 		}
 		path = found
 		if slices.ContainsFunc(all, func(m api.Model) bool { return m.Name == name }) {
-			return nil, terminal.Refused("--model=%s: another is called %s, expected NAME=FILE with a name of its own", text, name)
+			return nil, terminal.Refused("--model=%s: the name %s is taken, expected NAME=FILE with another name", text, name)
 		}
 		all = append(all, api.Model{Name: name, Path: path, Settings: vae.Settings{Precision: vae.Precision(c.Precision)}})
 	}
@@ -202,7 +202,7 @@ func (c *serveCmd) models() ([]api.Model, error) {
 			}
 		}
 		if !found {
-			return nil, terminal.Refused("--as=%s: no --model is called %.60q", text, name)
+			return nil, terminal.Refused("--as=%s: no --model is named %.60q", text, name)
 		}
 	}
 	return all, nil
@@ -231,7 +231,7 @@ func (c *serveCmd) tokens(ctx context.Context) (map[string]string, error) {
 		}
 		token := words[len(words)-1]
 		if len(words) > 2 || len(token) < minToken {
-			return nil, job.BadInput("--token-file %s: line %d is not NAME TOKEN with a token of %d characters at least", c.TokenFile, i+1, minToken)
+			return nil, job.BadInput("--token-file %s: line %d is invalid, expected NAME TOKEN with a token of at least %d characters", c.TokenFile, i+1, minToken)
 		}
 		all[token] = words[0]
 		if len(words) == 1 {
@@ -239,7 +239,7 @@ func (c *serveCmd) tokens(ctx context.Context) (map[string]string, error) {
 		}
 	}
 	if len(all) == 0 {
-		return nil, job.BadInput("--token-file %s: holds no token", c.TokenFile)
+		return nil, job.BadInput("--token-file %s: no token, expected one per line", c.TokenFile)
 	}
 	return all, nil
 }

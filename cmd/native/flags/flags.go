@@ -180,7 +180,7 @@ func (f Tiles) Validate() error {
 	case f.Overlap != nil && f.Tiling == string(vae.Exact):
 		return errors.New("--overlap with --tiling=exact: exact tiles have a halo and no overlap, expected one of the two")
 	case f.Overlap != nil && f.Tile != nil && tiling.Choice(*f.Tile) == (tiling.Choice{}):
-		return errors.New("--overlap with --tile=off: one tile overlaps nothing, expected one of the two")
+		return errors.New("--overlap with --tile=off: a single tile has no overlap, expected one of the two")
 	}
 	o, err := f.Choices().Options()
 	if err != nil {
@@ -346,7 +346,7 @@ type Sampling struct {
 // Validate refuses a seed without a sample.
 func (f Sampling) Validate() error {
 	if f.Seed != nil && !f.Sample {
-		return fmt.Errorf("--seed=%d without --sample: the mean has no seed", *f.Seed)
+		return fmt.Errorf("--seed=%d without --sample, expected both: the mean has no seed", *f.Seed)
 	}
 	return nil
 }
