@@ -242,7 +242,7 @@ func TestWrongGraphsPanic(t *testing.T) {
 			a := Copy(g, "a", x)
 			return AddMeans(g, "sum", a, a)
 		}},
-		{"engine: lost: nobody reads what it makes", func(g *Graph, x Value) Value {
+		{"engine: lost: its output is never read", func(g *Graph, x Value) Value {
 			Copy(g, "lost", x)
 			return Copy(g, "kept", x)
 		}},

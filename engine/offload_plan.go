@@ -52,7 +52,7 @@ func HostFree(budget int64) int64 { return (budget + 2) / 3 * 4 }
 func (p *planner) hosted(l *Plan) error {
 	l.count()
 	if l.Host > p.o.Host {
-		return fmt.Errorf("engine: what the %s keeps beside the device needs %s of the machine's memory, of which %s may be taken: %w",
+		return fmt.Errorf("engine: the %s needs %s of host memory, the limit is %s: %w",
 			p.Network.Name, Bytes(l.Host), Bytes(p.o.Host), ErrHost)
 	}
 	return nil

@@ -153,7 +153,7 @@ func TestOffloadByItself(t *testing.T) {
 	short.Offload, short.Host = OffloadOn, 1
 	_, err = NewPlan(t.Context(), j, short)
 	require.ErrorIs(t, err, ErrMemory)
-	require.ErrorContains(t, err, "of the machine's memory, of which 1 bytes may be taken")
+	require.ErrorContains(t, err, "of host memory, the limit is 1 bytes")
 	require.ErrorIs(t, err, ErrHost)
 	short.Offload = "perhaps"
 	_, err = NewPlan(t.Context(), j, short)

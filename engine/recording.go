@@ -304,7 +304,7 @@ func (e *emitter) node(n *node, readers map[int]int) {
 		}
 	}
 	if n.out.id != 0 && readers[n.out.id] == 0 {
-		panic(fmt.Sprintf("engine: %s: nobody reads what it makes", n.label))
+		panic(fmt.Sprintf("engine: %s: its output is never read", n.label))
 	}
 }
 

@@ -29,11 +29,11 @@ func foreign(r io.ReaderAt, name string) error {
 	switch {
 	case m != nil || len(head) == 0:
 	case isIndex(r):
-		m = &known.Mistake{Is: "is the index of a checkpoint in several files, which the program opens where they lie beside it", Do: "take the one of the files that has the VAE"}
+		m = &known.Mistake{Is: "is the index of a checkpoint in several files, which only the program opens, if they lie beside it", Do: "choose the file that has the VAE"}
 	case isJSON(head):
 		m = &known.Mistake{Is: "is a JSON text, expected named tensors", Do: "take the .safetensors or .pth beside it"}
 	case isText(head):
-		m = &known.Mistake{Is: fmt.Sprintf("is a text that begins with %q, not a safetensors file", head), Do: "servers send such in place of a file: download it again"}
+		m = &known.Mistake{Is: fmt.Sprintf("is a text that begins with %q, not a safetensors file", head), Do: "servers send this in place of a file: download it again"}
 	}
 	if m == nil {
 		return nil

@@ -29,7 +29,7 @@ func TestForeign(t *testing.T) {
 		"Entry not found\n":                   `is a text that begins with "Entry not found\n", not a safetensors file`,
 		"Access to model Wan-AI/x is restricted. You must have access to it, and be authenticated": `is a text that begins with "Access to model Wan-AI/x is restricted.`,
 		"\xff\xfe{\x00\"\x00w\x00":  "is UTF-16; save it as UTF-8",
-		strings.Repeat("\x00", 100): "is zeros at its beginning, as where a download broke off",
+		strings.Repeat("\x00", 100): "is zeros at the start, as after an interrupted download",
 	} {
 		path := filepath.Join(t.TempDir(), "vae.safetensors")
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o666))
@@ -42,7 +42,7 @@ func TestForeign(t *testing.T) {
 	}
 	index := `{"metadata": {"total_size": 7}, "weight_map": {"a": "model-00001-of-00002.safetensors"}}`
 	_, err := Read(strings.NewReader(index), int64(len(index)), "i.json")
-	require.ErrorContains(t, err, "i.json: is the index of a checkpoint in several files, which the program opens where they lie beside it")
+	require.ErrorContains(t, err, "i.json: is the index of a checkpoint in several files, which only the program opens, if they lie beside it")
 }
 
 // extent records how far it was read.

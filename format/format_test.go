@@ -33,6 +33,6 @@ func TestFormats(t *testing.T) {
 	require.ErrorContains(t, err, "not a safetensors file")
 	require.Nil(t, f)
 	f, err = Open("pth/testdata/legacy.pth")
-	require.ErrorContains(t, err, "it is in torch's format of before version 1.6, expected a zip: load it and save it again")
+	require.ErrorContains(t, err, "it is in torch's format before version 1.6, expected a zip: load it and save it again")
 	require.Nil(t, f)
 }

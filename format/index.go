@@ -89,7 +89,7 @@ func openIndex(f *os.File, path string) (File, error) {
 	case absent != nil:
 		err = bad("%d tensors are not in the shards that it names: %s", len(absent), quote.List(absent, "; "))
 	case x.total != nil && *x.total != float64(bytes):
-		err = bad("metadata total_size is %s bytes, the tensors it names have %d: the shards are of another checkpoint, or not all of one", strconv.FormatFloat(*x.total, 'f', -1, 64), bytes)
+		err = bad("metadata total_size is %s bytes, expected %d, the sum of its tensors: shards are missing or of another checkpoint", strconv.FormatFloat(*x.total, 'f', -1, 64), bytes)
 	}
 	if err != nil {
 		s.Close()
@@ -119,7 +119,7 @@ func openShard(path string) (File, error) {
 	}
 	if isIndex(f) {
 		f.Close()
-		return nil, errors.New("is an index again, expected tensors")
+		return nil, errors.New("is another index, expected tensors")
 	}
 	return take(f, size, path)
 }
@@ -166,7 +166,7 @@ type weightMap map[string]string
 func (m *weightMap) UnmarshalJSON(text []byte) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return errors.New("weight_map is no object, expected the file of each tensor")
+		return errors.New("weight_map is not an object, expected the file of each tensor")
 	}
 	*m = weightMap{}
 	for d.More() {

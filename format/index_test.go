@@ -96,7 +96,7 @@ func TestIndex(t *testing.T) {
 // An invalid index is refused with the reason.
 func TestIndexRefused(t *testing.T) {
 	for text, want := range map[string]string{
-		`{"metadata": {"total_size": 16}, ` + twoMap + `}`:                        "metadata total_size is 16 bytes, the tensors it names have 12",
+		`{"metadata": {"total_size": 16}, ` + twoMap + `}`:                        "metadata total_size is 16 bytes, expected 12, the sum of its tensors",
 		`{"metadata": {"total_size": "12"}, ` + twoMap + `}`:                      "is not the index of a checkpoint",
 		`{"weight_map": {"a": "model-00003-of-00002.safetensors"}}`:               `shard "model-00003-of-00002.safetensors": `,
 		`{"weight_map": {"d": "model-00001-of-00002.safetensors"}}`:               "1 tensors are not in the shards that it names: d in model-00001-of-00002.safetensors",
@@ -108,9 +108,9 @@ func TestIndexRefused(t *testing.T) {
 		`{"weight_map": {"a": 1}}`:                                                `weight_map has no file's name for "a"`,
 		`{"weight_map": {"a": "model-00001-of-00002.safetensors", "a": "other"}}`: `weight_map has "a" twice`,
 		`{"weight_map": {}}`:                                                      "weight_map names no tensor",
-		`{"weight_map": ["a"]}`:                                                   "weight_map is no object",
+		`{"weight_map": ["a"]}`:                                                   "weight_map is not an object",
 		`{"weight_map": {"a": "model-00001-of-00002.safetensors"`:                 "is not the index of a checkpoint",
-		`{"weight_map": {"a": "model.safetensors.index.json"}}`:                   "is an index again, expected tensors",
+		`{"weight_map": {"a": "model.safetensors.index.json"}}`:                   "is another index, expected tensors",
 		`{"weight_map": {"a": "."}}`:                                              "a folder, not a regular file",
 	} {
 		path := shards(t, two, text)

@@ -74,7 +74,7 @@ func (a *animation) index(o OpenOptions) error {
 	case err != nil && !damaged:
 		return err
 	case len(a.parts) == 0:
-		return cmp.Or(err, errors.New("is animated, and holds no picture"))
+		return cmp.Or(err, errors.New("is animated but has no picture"))
 	case damaged:
 		short.text += fmt.Sprintf("; %d frames read", len(a.parts))
 		if !o.AcceptDamaged {

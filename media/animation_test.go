@@ -172,8 +172,8 @@ func TestAnimationRules(t *testing.T) {
 		}
 		_, warnings, _ := told(t, path, OpenOptions{})
 		assert.Equal(t, []string{
-			"frames are 100 to 300 ms apart: each is taken once, as if all were 180 ms apart (50/9 frames/s), up to 0.24 s from their time",
-			"transparency is dropped: colours are the stored ones, blended with nothing",
+			"frames are 100 to 300 ms apart: read as 180 ms apart (50/9 frames/s), which moves them by up to 0.24 s",
+			"transparency is dropped: colours are used as stored, without blending",
 		}, warnings)
 	}
 }
@@ -226,7 +226,7 @@ func TestDamagedAnimations(t *testing.T) {
 		}
 		_, err = Open(context.Background(), folder, 3)
 		require.ErrorIs(t, err, ErrInput)
-		require.ErrorContains(t, err, "1"+ext+": is animated, expected a single picture")
+		require.ErrorContains(t, err, "1"+ext+": is animated, expected a still picture")
 	}
 	dot := apngFrame{0, 0, 1, 1, 100, 0, 0, []color.NRGBA{{}}}
 	beyond := dot

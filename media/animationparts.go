@@ -69,7 +69,7 @@ func webpAnimation(r io.ReaderAt, size int64) (parts []animationPart, err error)
 		}
 		head := make([]byte, 20) // of the picture, with the name of its first part
 		if _, err := r.ReadAt(head, at); err != nil || length < 24 {
-			return fmt.Errorf("picture %d of its animation has %d bytes, expected 24 at least", len(parts), length)
+			return fmt.Errorf("picture %d of its animation has %d bytes, expected at least 24", len(parts), length)
 		}
 		u24 := func(i int) int { return int(head[i]) | int(head[i+1])<<8 | int(head[i+2])<<16 }
 		x, y, w, h := 2*u24(0), 2*u24(3), u24(6)+1, u24(9)+1

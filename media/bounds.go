@@ -67,7 +67,7 @@ func CheckLatentMemory(l latent.Latent) error {
 // checkMemory refuses what does not fit in memory.
 func checkMemory(what string, bytes int64) error {
 	if free := freeMemory(); bytes > free {
-		return fmt.Errorf("%s takes %s of memory, of which %s are free: %w", what, mebibytes(bytes), mebibytes(free), errLong)
+		return fmt.Errorf("%s needs %s of memory, %s are free: %w", what, mebibytes(bytes), mebibytes(free), errLong)
 	}
 	return nil
 }

@@ -94,7 +94,7 @@ func TestSparseLatents(t *testing.T) {
 	}
 	path := sparse(t, "z.npy", "", 16, 1<<16, 512, 512)
 	_, err := ReadLatent(path, 16)
-	require.ErrorContains(t, err, "takes 1048576 MiB of memory")
+	require.ErrorContains(t, err, "needs 1048576 MiB of memory")
 	require.ErrorContains(t, err, "cut it into shorter ones")
 }
 

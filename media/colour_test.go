@@ -117,7 +117,7 @@ func TestColour(t *testing.T) {
 		{file("x.webm", "-c:v", "libvpx", "-crf", "4", "-b:v", "1M"), "", right, nil},
 		{full, "", right, nil},
 		{file("rgb.mkv", "-c:v", "ffv1", "-pix_fmt", "bgr0"), "", right, nil},
-		{file("rgb2.mkv", "-c:v", "ffv1", "-pix_fmt", "bgr0"), "bt709", right, []string{"is RGB: --matrix bt709 changes nothing"}},
+		{file("rgb2.mkv", "-c:v", "ffv1", "-pix_fmt", "bgr0"), "bt709", right, []string{"is RGB: --matrix bt709 has no effect"}},
 		{file("odd.mkv", "-vf", "format=yuv444p,setparams=colorspace=ycgco", "-c:v", "ffv1"), "", right,
 			[]string{"the colour matrix ycgco isn't known to ffmpeg's scaler: colours are wrong"}},
 	} {
@@ -174,11 +174,11 @@ func TestVideoIsTold(t *testing.T) {
 			[]string{"HDR (HLG) is read as if it were SDR, flat and dark; --tone-map converts it"}, nil},
 		{file("p3.mkv", "-vf", "format=yuv444p,"+tags("bt709", "smpte432", "bt709"), "-c:v", "ffv1"),
 			[]string{"colours of Display P3 are read as BT.709's, paler than they are"}, nil},
-		{file("alpha.mov", "-vf", "format=rgba", "-c:v", "png"), []string{"transparency is dropped: colours are the stored ones, blended with nothing"}, nil},
+		{file("alpha.mov", "-vf", "format=rgba", "-c:v", "png"), []string{"transparency is dropped: colours are used as stored, without blending"}, nil},
 		{tagged("fields.mkv", "format=yuv420p,setfield=tff", "-c:v", "ffv1"), []string{"is interlaced: both fields of a frame are read as one picture"}, nil},
 		{tagged("uneven.mkv", "format=yuv420p,setpts='(N+gte(N,5)*2)/25/TB'", "-fps_mode", "passthrough", "-c:v", "ffv1"),
-			[]string{"frames are 40 to 120 ms apart: each is taken once, as if all were "}, nil},
-		{turned, nil, []string{"is turned by 90 degrees, as the file asks"}},
+			[]string{"frames are 40 to 120 ms apart: read as "}, nil},
+		{turned, nil, []string{"is rotated by 90 degrees, as the file specifies"}},
 		{tagged("wide.mp4", "format=yuv420p,setsar=16/11", "-c:v", "libx264"), nil, nil},
 	} {
 		name := filepath.Base(c.path)
@@ -236,7 +236,7 @@ func TestToneMap(t *testing.T) {
 		last = got[0]
 	}
 	_, warnings, _ := told(t, plainVideo(t, dir), OpenOptions{ToneMap: true, Matrix: "bt601"})
-	assert.Equal(t, []string{"is no HDR: there is nothing to tone-map"}, warnings)
+	assert.Equal(t, []string{"is not HDR: --tone-map has no effect"}, warnings)
 }
 
 // pq returns the code of given nits, 0 to 1 (SMPTE ST 2084).

@@ -449,7 +449,7 @@ func decodeEXR(ctx context.Context, f *os.File) (image.Image, error) {
 		size *= 2
 	}
 	if len(raw)%samples != 0 || size != 4 && (size != 2 || !h.half) {
-		return nil, fmt.Errorf("ffmpeg makes %d bytes of it, expected %d for %dx%d pixels", len(raw), 4*samples, l.width, l.height)
+		return nil, fmt.Errorf("ffmpeg returns %d bytes, expected %d for %dx%d pixels", len(raw), 4*samples, l.width, l.height)
 	}
 	for from, to := range [][]int{1: {0}, 3: {1, 2, 0}, 4: {1, 2, 0, 3}}[l.channels] {
 		for i := range plane {

@@ -151,7 +151,7 @@ func TestLightBeyond(t *testing.T) {
 	bright := exrFile(3, 0, nil, flat("R", 4.5, inf, 1), flat("G", -0.25, 0, 1), flat("B", 1, 0.5, 1))
 	plain := exrFile(3, 0, nil, flat("R", 1, 0, 1), flat("G", 0.5, 0, 1), flat("B", 1, 0.5, 1))
 	clip, warnings, _ := told(t, putFile(t, dir, "bright.exr", bright), OpenOptions{})
-	assert.Equal(t, []string{"is linear light from -0.25 to +Inf: what is beyond 0 to 1 is clipped"}, warnings)
+	assert.Equal(t, []string{"is linear light from -0.25 to +Inf: values outside 0 to 1 are clipped"}, warnings)
 	frame := readFrame(t, clip, 0)
 	assert.Equal(t, []float32{1, -1, 1, 1, -1}, frame[:5])
 
@@ -184,12 +184,12 @@ func TestLightBeyond(t *testing.T) {
 		assert.InDelta(t, want, got, 1e-6, "value %d", i)
 	}
 	clip, warnings, _ = told(t, path, OpenOptions{})
-	assert.Equal(t, []string{"transparency is dropped: colours are divided by it, blended with nothing"}, warnings)
+	assert.Equal(t, []string{"transparency is dropped: colours are divided by it, without blending"}, warnings)
 	assert.Equal(t, colours(rgba), readFrame(t, clip, 0))
 
 	over := exrFile(1, 0, nil, flat("R", 0.75), flat("G", 0.25), flat("B", 0), flat("A", 0.5))
 	_, warnings, _ = told(t, putFile(t, dir, "over.exr", over), OpenOptions{})
-	assert.Contains(t, warnings, "is linear light from 0 to 1.5: what is beyond 0 to 1 is clipped")
+	assert.Contains(t, warnings, "is linear light from 0 to 1.5: values outside 0 to 1 are clipped")
 
 	nan := exrFile(3, 0, nil, flat("R", 1, 0, 1), flat("G", 0.5, 0, float32(math.NaN())), flat("B", 1, 0.5, 1))
 	_, err = Open(t.Context(), putFile(t, dir, "nan.exr", nan), 3)

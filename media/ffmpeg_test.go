@@ -286,7 +286,7 @@ func TestUnevenFrames(t *testing.T) {
 		require.Equal(t, 40, clip.Frames())
 		require.InDelta(t, length, 40/clip.FPS().Float(), 0.001, "%s: seconds at %s frames/s", ext, clip.FPS())
 		if ext == ".mkv" {
-			assert.Equal(t, []string{"frames are 100 to 300 ms apart: each is taken once, as if all were 200 ms apart (5 frames/s), up to 2 s from their time"}, warnings)
+			assert.Equal(t, []string{"frames are 100 to 300 ms apart: read as 200 ms apart (5 frames/s), which moves them by up to 2 s"}, warnings)
 		}
 		s, err := Inspect(context.Background(), path)
 		require.NoError(t, err)

@@ -164,19 +164,19 @@ func (s ffprobeStream) remarks(channels int, o OpenOptions) (r remarks) {
 		r.warn("%d bits a channel are rounded to 8", n)
 	}
 	if s.alpha() && channels == 3 {
-		r.warn("transparency is dropped: colours are the stored ones, blended with nothing")
+		r.warn("transparency is dropped: colours are used as stored, without blending")
 	}
 	if s.apart {
-		r.warn("transparency is a picture of its own in the file, and not read")
+		r.warn("transparency is stored as a separate picture, which is ignored")
 	}
 	if !slices.Contains([]string{"", "unknown", "progressive"}, s.FieldOrder) {
 		r.warn("is interlaced: both fields of a frame are read as one picture")
 	}
 	if a := s.angle(); a != 0 {
-		r.note("is turned by %d degrees, as the file asks", a)
+		r.note("is rotated by %d degrees, as the file specifies", a)
 	}
 	if s.mirror != "" {
-		r.note("is mirrored, as the file asks")
+		r.note("is mirrored, as the file specifies")
 	}
 	return r
 }
@@ -184,7 +184,7 @@ func (s ffprobeStream) remarks(channels int, o OpenOptions) (r remarks) {
 func (s ffprobeStream) colourRemarks(r *remarks, o OpenOptions) {
 	switch {
 	case o.Matrix != "" && s.isRGB():
-		r.warn("is RGB: --matrix %s changes nothing", o.Matrix)
+		r.warn("is RGB: --matrix %s has no effect", o.Matrix)
 	case o.Matrix != "":
 	case s.untagged():
 		r.warn("names no colour matrix: read as BT.601, which ffmpeg, diffusers and imageio write; --matrix bt709 reads it as HD video")

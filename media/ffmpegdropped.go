@@ -22,7 +22,7 @@ func (o CreateOptions) warnDropped(ctx context.Context, path string) {
 		return // the video was read, so another program has changed the file since
 	}
 	if left := from.besides(); len(left) > 0 {
-		o.warn(fmt.Sprintf("%s: its %s are not carried to %s", o.From, strings.Join(left, ", "), path))
+		o.warn(fmt.Sprintf("%s: its %s are not copied to %s", o.From, strings.Join(left, ", "), path))
 	}
 }
 

@@ -119,7 +119,7 @@ func gridOf(ctx context.Context, path string) (*tileGrid, error) {
 		}
 	}
 	if best == nil {
-		return nil, badInputf(path, "is a picture in tiles, and this ffmpeg doesn't tell how they lie; expected a PNG or JPEG of it, such as heif-convert makes")
+		return nil, badInputf(path, "is a picture in tiles, and this ffmpeg doesn't tell their places; expected a PNG or JPEG of it, such as heif-convert makes")
 	}
 	return best, nil
 }

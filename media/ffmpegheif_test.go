@@ -61,7 +61,7 @@ func TestTiledHEIC(t *testing.T) {
 
 	data, err := os.ReadFile(path)
 	require.NoError(t, err)
-	for turns, notes := range [][]string{0: nil, 1: {"is turned by 90 degrees, as the file asks"}, 2: {"is turned by 180 degrees, as the file asks"}, 3: {"is turned by 270 degrees, as the file asks"}} {
+	for turns, notes := range [][]string{0: nil, 1: {"is rotated by 90 degrees, as the file specifies"}, 2: {"is rotated by 180 degrees, as the file specifies"}, 3: {"is rotated by 270 degrees, as the file specifies"}} {
 		turned := filepath.Join(t.TempDir(), "turned.heic")
 		require.NoError(t, os.WriteFile(turned, heifTurned(t, data, turns), 0o666))
 		clip, _, said := told(t, turned, OpenOptions{})
@@ -153,7 +153,7 @@ func TestAVIFMirrored(t *testing.T) {
 		clip, warnings, notes := told(t, putFile(t, t.TempDir(), "x.avif", changed), OpenOptions{})
 		assert.Empty(t, warnings, name)
 		assert.Len(t, notes, 2, name)
-		assert.Contains(t, notes, "is mirrored, as the file asks", name)
+		assert.Contains(t, notes, "is mirrored, as the file specifies", name)
 		h, w := clip.Size()
 		require.Equal(t, []int{64, 48}, []int{h, w}, name)
 		frame := readFrame(t, clip, 0)
@@ -178,7 +178,7 @@ func TestTiledAVIF(t *testing.T) {
 		return
 	}
 	clip, warnings, notes := told(t, path, OpenOptions{})
-	assert.Equal(t, []string{"transparency is a picture of its own in the file, and not read"}, warnings)
+	assert.Equal(t, []string{"transparency is stored as a separate picture, which is ignored"}, warnings)
 	assert.Empty(t, notes)
 	h, w := clip.Size()
 	require.Equal(t, []int{128, 128}, []int{h, w})

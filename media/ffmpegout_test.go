@@ -239,7 +239,7 @@ func TestSound(t *testing.T) {
 		{late, "j.mkv", "pcm_s16le", ""},
 		{short, "k.mp4", "aac", "short.m4a: its sound ends after 0.5 s: the rest of " + filepath.Join(dir, "k.mp4") + ", 0.5 s, is silent"},
 		{brief, "n.webm", "opus", "brief.mkv: its sound ends after 0.6 s: the rest of " + filepath.Join(dir, "n.webm") + ", 0.4 s, is silent"},
-		{two, "l.mkv", "opus", "two.mkv: has 2 sound tracks, of which " + filepath.Join(dir, "l.mkv") + " gets the first"},
+		{two, "l.mkv", "opus", "two.mkv: has 2 sound tracks: " + filepath.Join(dir, "l.mkv") + " gets the first"},
 		{silent, "m.mp4", "", ""},
 	} {
 		out := filepath.Join(dir, c.out)
@@ -322,7 +322,7 @@ func TestLeftBehind(t *testing.T) {
 	out := filepath.Join(dir, "out.mp4")
 	told, err := createWith(t, out, f, CreateOptions{From: full})
 	require.NoError(t, err)
-	assert.Equal(t, []string{full + ": its subtitles (1), chapters (1), metadata (title) are not carried to " + out}, told)
+	assert.Equal(t, []string{full + ": its subtitles (1), chapters (1), metadata (title) are not copied to " + out}, told)
 	for _, from := range []string{plain, ""} {
 		told, err = createWith(t, out, f, CreateOptions{From: from})
 		require.NoError(t, err)

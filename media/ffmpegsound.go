@@ -54,7 +54,7 @@ func takeSound(ctx context.Context, path, ext string, seconds float64, o CreateO
 		if number > 1 {
 			which = fmt.Sprintf("the default one, track %d", number)
 		}
-		o.warn(fmt.Sprintf("%s: has %d sound tracks, of which %s gets %s", o.Sound, tracks, path, which))
+		o.warn(fmt.Sprintf("%s: has %d sound tracks: %s gets %s", o.Sound, tracks, path, which))
 	}
 	how := []string{"-c:a", "copy", "-copypriorss", "0"}
 	if takes := soundCodecs[ext]; takes != nil && !slices.Contains(takes, codec) {
@@ -79,7 +79,7 @@ func takeSound(ctx context.Context, path, ext string, seconds float64, o CreateO
 	if err == nil || ctx.Err() != nil {
 		return s, err
 	}
-	o.warn(fmt.Sprintf("%s: its sound is not carried to %s: %v", o.Sound, path, err))
+	o.warn(fmt.Sprintf("%s: its sound is not copied to %s: %v", o.Sound, path, err))
 	return nil, nil
 }
 
@@ -131,7 +131,7 @@ func newSound(ctx context.Context, from probed, at int, path, ext string, second
 	case err != nil && log.errors > 0:
 		err = fmt.Errorf("ffmpeg says %s", log.reason("file:"+path))
 	case err == nil && (serr != nil || info.Size() == 0):
-		err = errors.New("ffmpeg made nothing of it")
+		err = errors.New("ffmpeg produced no sound")
 	}
 	if err != nil {
 		s.close()

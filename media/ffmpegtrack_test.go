@@ -126,7 +126,7 @@ func TestDefaultSound(t *testing.T) {
 			"-disposition:a:0", "0", "-disposition:a:1", "default", "-disposition:a:2", "0", path)
 		told, err := createWith(t, out, f, CreateOptions{Sound: path, SoundAsked: true})
 		require.NoError(t, err)
-		assert.Equal(t, []string{path + ": has 3 sound tracks, of which " + out + " gets the default one, track 2"}, told)
+		assert.Equal(t, []string{path + ": has 3 sound tracks: " + out + " gets the default one, track 2"}, told)
 		heard, _ := clickAt(t, out)
 		assert.InDelta(t, 0.3, heard, 0.025, ext)
 	}

@@ -153,7 +153,7 @@ func TestForeignArrays(t *testing.T) {
 		"GGUF\x03\x00\x00\x00":      "is a GGUF file, whose weights are quantised for other programs",
 		"\x89HDF\r\n\x1a\n":         "is an HDF5 file",
 		"\x1f\x8b\x08":              "is a gzip archive\nunpack it",
-		strings.Repeat("\x00", 100): "is zeros at its beginning, as where a download broke off",
+		strings.Repeat("\x00", 100): "is zeros at the start, as after an interrupted download",
 	} {
 		for _, ext := range []string{"npy", "npz", "safetensors", "latent", "pt", "pth", "bin"} {
 			path := filepath.Join(t.TempDir(), "z."+ext)

@@ -78,9 +78,9 @@ func (a *array) another(o LatentOptions) error {
 	case o.Channels == 0 || !a.trainer.Unscaled || pictures == o.Pictures:
 		return nil
 	case pictures:
-		return unfit(ErrModel, "latent has shape %v, expected [C,L,h,w]: %s keeps latents of video models so, and [C,h,w] is a picture model's", a.shape, a.trainer.Name)
+		return unfit(ErrModel, "latent has shape %v, expected [C,L,h,w]: %s stores latents of video models so, [C,h,w] is for picture models", a.shape, a.trainer.Name)
 	}
-	return unfit(ErrModel, "latent has shape %v, expected [C,h,w]: %s keeps latents of picture models so, and [C,L,h,w] is a video model's", a.shape, a.trainer.Name)
+	return unfit(ErrModel, "latent has shape %v, expected [C,h,w]: %s stores latents of picture models so, [C,L,h,w] is for video models", a.shape, a.trainer.Name)
 }
 
 // otherwise adds to err, which says that a is not a latent, what it is instead, or that

@@ -71,5 +71,5 @@ const (
 	saidHDR   = "HDR (%s) is read as if it were SDR, flat and dark; --tone-map converts it"
 	saidTone  = "HDR (%s) is tone-mapped to SDR, BT.709"
 	saidWide  = "colours of %s are read as BT.709's, paler than they are"
-	saidNoHDR = "is no HDR: there is nothing to tone-map"
+	saidNoHDR = "is not HDR: --tone-map has no effect"
 )

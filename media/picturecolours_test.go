@@ -133,7 +133,7 @@ func TestToneMapPictures(t *testing.T) {
 		assert.InDelta(t, want, frame[4*i+3], 1e-6, "alpha of %d", i)
 	}
 	_, warnings, _ = told(t, filepath.Join(folder, "3.png"), OpenOptions{ToneMap: true})
-	assert.Equal(t, []string{"is no HDR: there is nothing to tone-map"}, warnings)
+	assert.Equal(t, []string{"is not HDR: --tone-map has no effect"}, warnings)
 }
 
 // TestHEIFColours: the property colr of the main picture has priority over its stream's

@@ -90,7 +90,7 @@ func withProfile(t *testing.T, ext string, data, profile []byte) []byte {
 // TestColourProfiles: colours are read as sRGB's; a picture with another profile causes a
 // warning, one per folder.
 func TestColourProfiles(t *testing.T) {
-	const says = " isn't applied: its colours are read as sRGB's"
+	const says = " isn't applied: its colours are read as sRGB"
 	for _, ext := range []string{".png", ".jpg"} {
 		for _, c := range []struct{ name, want string }{
 			{"Display P3", `x` + ext + ` has a colour profile, "Display P3", which` + says},
@@ -110,7 +110,7 @@ func TestColourProfiles(t *testing.T) {
 			}
 		}
 		_, warnings, _ := told(t, folderOf(t, ext, nil, profile("Display P3", 4), profile("Adobe RGB (1998)", 2)), OpenOptions{})
-		assert.Equal(t, []string{`2 pictures have colour profiles, the first is 1` + ext + `'s, "Display P3"; they aren't applied: colours are read as sRGB's`}, warnings)
+		assert.Equal(t, []string{`2 pictures have colour profiles, the first is 1` + ext + `'s, "Display P3"; they aren't applied: colours are read as sRGB`}, warnings)
 		for _, broken := range [][]byte{{}, make([]byte, 131), profile("x", 2)[:140], bytes.Repeat([]byte{255}, 200)} {
 			_, warnings, _ := told(t, folderOf(t, ext, broken), OpenOptions{})
 			assert.Len(t, warnings, 1, "%d bytes", len(broken))
@@ -145,7 +145,7 @@ func TestWebPProfile(t *testing.T) {
 	body = append(append(le(append(body, "ICCP"...), uint32(len(icc))), icc...), data[12:]...)
 	require.NoError(t, os.WriteFile(path, append(le([]byte("RIFF"), uint32(len(body))), body...), 0o666))
 	_, warnings, _ := told(t, path, OpenOptions{})
-	assert.Equal(t, []string{`x.webp has a colour profile, "Display P3", which isn't applied: its colours are read as sRGB's`}, warnings)
+	assert.Equal(t, []string{`x.webp has a colour profile, "Display P3", which isn't applied: its colours are read as sRGB`}, warnings)
 }
 
 // TestPNGOrientation: the orientation chunk, before the pixels or after them.
@@ -159,7 +159,7 @@ func TestPNGOrientation(t *testing.T) {
 	for _, behind := range []bool{false, true} {
 		require.NoError(t, os.WriteFile(path, withChunk(plain, "eXIf", exif, behind), 0o666))
 		clip, _, notes := told(t, path, OpenOptions{})
-		assert.Equal(t, []string{"x.png is turned as its EXIF data asks"}, notes)
+		assert.Equal(t, []string{"x.png is rotated as its EXIF data specifies"}, notes)
 		h, w := clip.Size()
 		require.Equal(t, [2]int{3, 2}, [2]int{h, w})
 		frame := readFrame(t, clip, 0)

@@ -135,7 +135,7 @@ func openPattern(ctx context.Context, path string, channels int, o OpenOptions) 
 	case err != nil:
 		return nil, badInput(path, err)
 	case len(names) == 0:
-		return nil, badInputf(path, "there is no file of that name, and none whose name has a number in that place")
+		return nil, badInputf(path, "no file has this name or a number in this place")
 	}
 	if err := o.numbers(path, names); err != nil {
 		return nil, err
@@ -181,7 +181,7 @@ func (o OpenOptions) numbers(path string, names []string) error {
 		last = n
 	}
 	if missing > 0 {
-		o.warn(fmt.Sprintf("%s: %d numbers are missing, the first after %s: the %d frames that are there follow one another", path, missing, first, len(names)))
+		o.warn(fmt.Sprintf("%s: %d numbers are missing, the first after %s: the %d existing frames are used in order", path, missing, first, len(names)))
 	}
 	return nil
 }
@@ -191,7 +191,7 @@ func (o OpenOptions) numbers(path string, names []string) error {
 func openPictures(ctx context.Context, path string, paths []string, channels int, o OpenOptions) (Clip, error) {
 	c := &pictureClip{ctx: ctx, paths: paths, channels: channels, options: o, hdr: map[string]string{}}
 	var turned, profiled, hdr, wide, others marked
-	transparent, light, are := "", "", "the stored ones"
+	transparent, light, are := "", "", "used as stored"
 	for i, path := range paths {
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("media: %s: %w", path, err)
@@ -208,7 +208,7 @@ func openPictures(ctx context.Context, path string, paths []string, channels int
 				p.width, p.height, c.width, c.height, filepath.Base(paths[0]))
 		}
 		if p.animated && len(paths) > 1 {
-			return nil, badInputf(path, "is animated, expected a single picture: it is a clip by itself")
+			return nil, badInputf(path, "is animated, expected a still picture: give it alone as a clip")
 		}
 		if p.animated {
 			if c.animation, err = openAnimation(path, p, o); err != nil {
@@ -243,12 +243,12 @@ func openPictures(ctx context.Context, path string, paths []string, channels int
 		}
 	}
 	c.dropped = sync.OnceFunc(func() {
-		o.warn(fmt.Sprintf("%s: transparency is dropped: colours are %s, blended with nothing", path, are))
+		o.warn(fmt.Sprintf("%s: transparency is dropped: colours are %s, without blending", path, are))
 	})
 	var once sync.Once
 	c.clipped = func(least, most float32) {
 		once.Do(func() {
-			o.warn(fmt.Sprintf("%s: is linear light from %.4g to %.4g: what is beyond 0 to 1 is clipped", path, least, most))
+			o.warn(fmt.Sprintf("%s: is linear light from %.4g to %.4g: values outside 0 to 1 are clipped", path, least, most))
 		})
 	}
 	if c.animation != nil {
@@ -268,14 +268,14 @@ func openPictures(ctx context.Context, path string, paths []string, channels int
 		}
 	}
 	if n := turned.count; n == 1 {
-		o.note(fmt.Sprintf("%s: %s is turned as its EXIF data asks", path, turned.first))
+		o.note(fmt.Sprintf("%s: %s is rotated as its EXIF data specifies", path, turned.first))
 	} else if n > 1 {
-		o.note(fmt.Sprintf("%s: %d pictures are turned as their EXIF data asks, %s the first", path, n, turned.first))
+		o.note(fmt.Sprintf("%s: %d pictures are rotated as their EXIF data specifies, %s the first", path, n, turned.first))
 	}
 	if n := profiled.count; n == 1 {
-		o.warn(fmt.Sprintf("%s: %s has a colour profile, %s, which isn't applied: its colours are read as sRGB's", path, profiled.first, profiled.what))
+		o.warn(fmt.Sprintf("%s: %s has a colour profile, %s, which isn't applied: its colours are read as sRGB", path, profiled.first, profiled.what))
 	} else if n > 1 {
-		o.warn(fmt.Sprintf("%s: %d pictures have colour profiles, the first is %s's, %s; they aren't applied: colours are read as sRGB's", path, n, profiled.first, profiled.what))
+		o.warn(fmt.Sprintf("%s: %d pictures have colour profiles, the first is %s's, %s; they aren't applied: colours are read as sRGB", path, n, profiled.first, profiled.what))
 	}
 	if n := others.count; n == 1 {
 		o.note(fmt.Sprintf("%s: %s of %s are left out", path, others.what, others.first))
@@ -296,7 +296,7 @@ func openPictures(ctx context.Context, path string, paths []string, channels int
 		o.note(path + ": " + hdr.of(len(paths)) + fmt.Sprintf(saidTone, hdr.what))
 	}
 	if o.Matrix != "" {
-		o.warn(fmt.Sprintf("%s: pictures say what their colours are: --matrix %s changes nothing", path, o.Matrix))
+		o.warn(fmt.Sprintf("%s: is a picture: --matrix %s has no effect", path, o.Matrix))
 	}
 	if o.ToneMap && hdr.count == 0 {
 		o.warn(path + ": " + saidNoHDR)

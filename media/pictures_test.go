@@ -129,7 +129,7 @@ func TestPictureNames(t *testing.T) {
 		require.NoError(t, os.Mkdir(filepath.Join(dir, name), 0o777))
 	}
 	gap := put("gap", "f_0003.png", "f_0004.png", "f_0008.png", "f_0010.png")
-	const missing = "4 numbers are missing, the first after f_0004.png: the 4 frames that are there follow one another"
+	const missing = "4 numbers are missing, the first after f_0004.png: the 4 existing frames are used in order"
 	for _, path := range []string{gap, filepath.Join(gap, "f_%04d.png")} {
 		clip, warnings, _ := told(t, path, OpenOptions{})
 		assert.Equal(t, []string{missing}, warnings)
@@ -155,7 +155,7 @@ func TestPictureNames(t *testing.T) {
 	for _, c := range []struct{ path, want string }{
 		{same, "same: f_01.png and f_1.png have the same number"},
 		{filepath.Join(dir, "mixed"), "mixed: folder holds 1 .jpg and 1 .png files, expected one kind"},
-		{filepath.Join(gap, "x_%04d.png"), "x_%04d.png: there is no file of that name, and none whose name has a number in that place"},
+		{filepath.Join(gap, "x_%04d.png"), "x_%04d.png: no file has this name or a number in this place"},
 		{filepath.Join(gap, "f_%04d.bmp"), "f_%04d.bmp: no such file"},
 		{filepath.Join(dir, "mixed", "b.jpeg"), `b.jpeg: unreadable: begins with "x", expected a PNG, JPEG, WebP, TIFF or OpenEXR picture`},
 	} {
@@ -180,7 +180,7 @@ func TestPictureSizes(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(path, withEXIF(data, 6, binary.BigEndian), 0o666))
 	_, _, notes := told(t, dir, OpenOptions{})
-	assert.Equal(t, []string{"x2.jpg is turned as its EXIF data asks"}, notes)
+	assert.Equal(t, []string{"x2.jpg is rotated as its EXIF data specifies"}, notes)
 }
 
 // withEXIF inserts an orientation into a JPEG.
@@ -305,7 +305,7 @@ func TestPicturesTransparent(t *testing.T) {
 	for i := range 3 {
 		centre(t, clip, i)
 	}
-	assert.Equal(t, []string{folder + ": transparency is dropped: colours are the stored ones, blended with nothing"}, warnings)
+	assert.Equal(t, []string{folder + ": transparency is dropped: colours are used as stored, without blending"}, warnings)
 }
 
 // Git LFS pointers and web pages in place of pictures and videos are identified.

@@ -155,7 +155,7 @@ func createPicture(path string, f Format, o CreateOptions) (backend, error) {
 		if strings.Contains(folder, "%") { // a pattern is only for reading
 			folder = filepath.Join(filepath.Dir(path), "frames")
 		}
-		return nil, badOutput("media: %s: %d frames don't fit into one %s; the name %s makes a folder of them", path, f.Frames, pictureNames[extension(path)], folder)
+		return nil, badOutput("media: %s: %d frames don't fit into one %s, expected a folder such as %s", path, f.Frames, pictureNames[extension(path)], folder)
 	}
 	p, err := createPending(path, 0)
 	if err != nil {

@@ -25,7 +25,7 @@ func orShard(a *array, err error, path string, pick picker, r io.ReaderAt, size 
 	case errors.Is(err, pth.ErrSeveral):
 		return readShard(r, size, path, pick)
 	case err != nil && !errors.Is(err, fs.ErrNotExist) && filepath.Base(path) == "aggregate.pt":
-		err = fmt.Errorf("%w; of OneTrainer's cache the latents are in 0.pt, 1.pt and so on beside it", err)
+		err = fmt.Errorf("%w; the latents of OneTrainer's cache are in 0.pt, 1.pt and so on beside it", err)
 	}
 	return a, err
 }

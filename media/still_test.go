@@ -107,7 +107,7 @@ func TestSinglePicture(t *testing.T) {
 	dir := t.TempDir()
 	for _, channels := range []int{3, 4} {
 		_, err := Create(context.Background(), filepath.Join(dir, "out.png"), Format{Height: 2, Width: 2, Frames: 3, Channels: channels})
-		assert.ErrorContains(t, err, "out.png: 3 frames don't fit into one PNG; the name "+filepath.Join(dir, "out")+" makes a folder of them")
+		assert.ErrorContains(t, err, "out.png: 3 frames don't fit into one PNG, expected a folder such as "+filepath.Join(dir, "out"))
 	}
 	only(t, dir)
 	path := filepath.Join(dir, "out.png")

@@ -22,7 +22,7 @@ func Target(path string) (string, error) {
 		return absolute(path, resolved)
 	}
 	if info, lerr := os.Lstat(path); lerr == nil && info.Mode()&fs.ModeSymlink != 0 {
-		return "", badOutput("media: %s: is a link that leads nowhere, expected one to a file or folder: %w", path, err)
+		return "", badOutput("media: %s: is a broken link, expected a link to a file or folder: %w", path, err)
 	}
 	// The file is new, but its folder exists. A name before .. may be a link, so links
 	// are followed before the path is cleaned.

@@ -68,8 +68,8 @@ func TestTarget(t *testing.T) {
 	for path, want := range map[string]string{
 		"":               "output has no name",
 		"none/new.npy":   "folder none doesn't exist",
-		"lost.npy":       "lost.npy: is a link that leads nowhere",
-		"loop.npy":       "loop.npy: is a link that leads nowhere",
+		"lost.npy":       "lost.npy: is a broken link",
+		"loop.npy":       "loop.npy: is a broken link",
 		"lost.npy/x.npy": "folder lost.npy doesn't exist",
 	} {
 		_, err := Target(filepath.FromSlash(path))

@@ -92,7 +92,7 @@ func TestTIFFKinds(t *testing.T) {
 	}
 	upright := readAlpha(t, filepath.Join(dir, "plain.tif"), 3, 0)
 	clip, _, notes := told(t, putFile(t, dir, "turned.tif", tagged(tiffOrientation, 3, 6, true)), OpenOptions{})
-	assert.Equal(t, []string{"turned.tif is turned as its EXIF data asks", "further pictures of turned.tif are left out"}, notes)
+	assert.Equal(t, []string{"turned.tif is rotated as its EXIF data specifies", "further pictures of turned.tif are left out"}, notes)
 	h, w := clip.Size()
 	require.Equal(t, [2]int{3, 2}, [2]int{h, w})
 	frame := readFrame(t, clip, 0)

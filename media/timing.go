@@ -21,7 +21,7 @@ func unevenText(times []float64, rate latent.Rational) string {
 	for i, t := range times {
 		off = max(off, math.Abs(t-times[0]-float64(i)/rate.Float()))
 	}
-	return fmt.Sprintf("frames are %.0f to %.0f ms apart: each is taken once, as if all were %.4g ms apart (%s frames/s), up to %.2g s from their time",
+	return fmt.Sprintf("frames are %.0f to %.0f ms apart: read as %.4g ms apart (%s frames/s), which moves them by up to %.2g s",
 		1000*least, 1000*most, 1000/rate.Float(), rate, off)
 }
 

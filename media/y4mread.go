@@ -89,13 +89,13 @@ func (c *y4mClip) colour(o OpenOptions) {
 	f := &c.format
 	switch {
 	case f.layout.mono && o.Matrix != "":
-		o.warn(fmt.Sprintf("%s: is gray: --matrix %s changes nothing", c.path, o.Matrix))
+		o.warn(fmt.Sprintf("%s: is gray: --matrix %s has no effect", c.path, o.Matrix))
 	case o.Matrix == "" && f.matrix == "" && !f.layout.mono:
 		o.warn(c.path + ": names no colour matrix: read as BT.601, which ffmpeg writes; --matrix bt709 reads it as HD video")
 	}
 	f.matrix = cmp.Or(o.Matrix, f.matrix, "bt601")
 	if o.ToneMap {
-		o.warn(c.path + ": is no HDR: there is nothing to tone-map")
+		o.warn(c.path + ": is not HDR: --tone-map has no effect")
 	}
 }
 

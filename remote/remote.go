@@ -65,7 +65,7 @@ func Name(address string) string {
 func Check(address string) error {
 	u, err := url.Parse(address)
 	if err != nil || u.Hostname() == "" || badPort(u) {
-		return fmt.Errorf("%s: is no URL of a file, expected https://HOST/PATH: %w", Name(address), ErrRefused)
+		return fmt.Errorf("%s: not the URL of a file, expected https://HOST/PATH: %w", Name(address), ErrRefused)
 	}
 	return nil
 }
@@ -90,11 +90,11 @@ var client = &http.Client{
 		case next.URL.Scheme != "http" && next.URL.Scheme != "https":
 			return fmt.Errorf("is redirected to %s, expected http or https: %w", next.URL.Scheme, ErrRefused)
 		case next.URL.Hostname() == "" || badPort(next.URL):
-			return fmt.Errorf("is redirected to %.100q, which is no host and port: %w", next.URL.Host, ErrRefused)
+			return fmt.Errorf("is redirected to %.100q, which is not a host and port: %w", next.URL.Host, ErrRefused)
 		case len(via) >= 10:
 			return fmt.Errorf("is redirected more than 10 times: %w", ErrRefused)
 		case own(next.Context(), next.URL.Hostname()) && !own(next.Context(), first.Hostname()):
-			return fmt.Errorf("is redirected to %s, an address of this machine or its host's alone: %w", next.URL.Hostname(), ErrRefused)
+			return fmt.Errorf("is redirected to %s, a private address: %w", next.URL.Hostname(), ErrRefused)
 		}
 		return nil
 	},
@@ -111,7 +111,7 @@ func (l legible) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 	if _, err := url.Parse(r.Header.Get("Location")); err != nil {
 		r.Body.Close()
-		return nil, fmt.Errorf("is redirected to %.100q, which is no URL: %w", Name(r.Header.Get("Location")), ErrRefused)
+		return nil, fmt.Errorf("is redirected to %.100q, which is not a URL: %w", Name(r.Header.Get("Location")), ErrRefused)
 	}
 	return r, nil
 }
@@ -295,7 +295,7 @@ func (d *download) part(ctx context.Context, w *watch) error {
 	}
 	if first := firstOf(r); d.have > 0 && (first != d.have || is.Size != d.is.Size) {
 		d.have, d.is = 0, State{}
-		return fmt.Errorf("answers with bytes from %d of %d, asked for those from %s", first, is.Size, ask)
+		return fmt.Errorf("answers with bytes from %d of %d, expected those from %s", first, is.Size, ask)
 	}
 	if d.have == 0 {
 		if err := d.begin(is); err != nil {

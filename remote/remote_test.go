@@ -156,7 +156,7 @@ func TestFetchAgain(t *testing.T) {
 	}{
 		"busy":   {func(w http.ResponseWriter, r *http.Request) { http.Error(w, "later", http.StatusServiceUnavailable) }, 3, "the server answers 503 Service Unavailable (after 3 tries)", false},
 		"breaks": {func(w http.ResponseWriter, r *http.Request) { panic(http.ErrAbortHandler) }, 3, "EOF (after 3 tries)", false},
-		"stalls": {func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, 3, "nothing came or went for too long (after 3 tries)", false},
+		"stalls": {func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, 3, "the transfer stalled (after 3 tries)", false},
 		"expired": {func(w http.ResponseWriter, r *http.Request) {
 			http.Error(w, "<Error><Code>AccessDenied</Code>", http.StatusForbidden)
 		}, 1, "the server answers 403 Forbidden (AccessDenied): refused", true},
@@ -228,14 +228,14 @@ func TestRedirects(t *testing.T) {
 		"less secret":       {"https://192.0.2.1/a", "http://192.0.2.1/a", "from https to http"},
 		"a file":            {"http://192.0.2.1/a", "file:///etc/passwd", "redirected to file, expected http or https"},
 		"ftp":               {"http://192.0.2.1/a", "ftp://192.0.2.1/a", "redirected to ftp"},
-		"no port":           {"http://192.0.2.1/a", "http://192.0.2.1:99999/a", "no host and port"},
-		"no host":           {"http://192.0.2.1/a", "http:///a", "no host and port"},
-		"this machine":      {"http://192.0.2.1/a", "http://127.0.0.1/a", "of this machine"},
-		"by IPv6":           {"http://192.0.2.1/a", "http://[::ffff:127.0.0.1]/a", "of this machine"},
-		"any address":       {"http://192.0.2.1/a", "http://0.0.0.0/a", "of this machine"},
-		"its link":          {"http://192.0.2.1/a", "http://[fe80::1]/a", "of this machine"},
-		"credentials":       {"http://192.0.2.1/a", "http://169.254.169.254/latest/meta-data", "of this machine"},
-		"credentials, IPv6": {"http://192.0.2.1/a", "http://[fd00:ec2::254]/latest", "of this machine"},
+		"no port":           {"http://192.0.2.1/a", "http://192.0.2.1:99999/a", "not a host and port"},
+		"no host":           {"http://192.0.2.1/a", "http:///a", "not a host and port"},
+		"this machine":      {"http://192.0.2.1/a", "http://127.0.0.1/a", "a private address"},
+		"by IPv6":           {"http://192.0.2.1/a", "http://[::ffff:127.0.0.1]/a", "a private address"},
+		"any address":       {"http://192.0.2.1/a", "http://0.0.0.0/a", "a private address"},
+		"its link":          {"http://192.0.2.1/a", "http://[fe80::1]/a", "a private address"},
+		"credentials":       {"http://192.0.2.1/a", "http://169.254.169.254/latest/meta-data", "a private address"},
+		"credentials, IPv6": {"http://192.0.2.1/a", "http://[fd00:ec2::254]/latest", "a private address"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			first, err := http.NewRequestWithContext(t.Context(), "GET", c.first, nil)

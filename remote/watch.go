@@ -8,7 +8,7 @@ import (
 )
 
 // errStalled ends a try in which nothing moves.
-var errStalled = errors.New("nothing came or went for too long")
+var errStalled = errors.New("the transfer stalled")
 
 // watch ends a try in which no byte moves for a while.
 type watch struct {

@@ -42,7 +42,7 @@ var familyPlaces = []struct {
 	{where: "docs/reference/accuracy.md", words: "| | bound (NMSE)"},
 	{where: "docs/reference/accuracy.md", words: "| | native | browser"},
 	{where: "cmd/native", words: "from the original checkpoints of"},
-	{where: "cmd/native", words: "Checkpoint, .safetensors, .pth or the .index.json of several files: "},
+	{where: "cmd/native", words: "Models: SeedVR2, "},
 	{where: "docs/reference/models.md", words: "| pipeline | file |"},
 	{where: "docs/reference/latents.md", words: "| | from the VAE's own μ |"},
 	{where: "docs/reference/tiles.md", words: "| | one tile | at least |"},

@@ -357,7 +357,7 @@ func TestRefusedOptions(t *testing.T) {
 	}{
 		{Options{Tile: Square(512), Overlap: Square(1)}, ErrOverlap, "overlap 1x1: unusable overlap: 1 to 7 pixels"},
 		{Options{Tile: Square(512), Overlap: Size{64, 7}}, ErrOverlap, "overlap 64x7: unusable overlap: 1 to 7 pixels"},
-		{Options{Overlap: Square(4)}, ErrOverlap, "a black line is left; use 0 or at least 8"},
+		{Options{Overlap: Square(4)}, ErrOverlap, "leave a black line at seams; use 0 or at least 8"},
 		{Options{Tile: Square(512), Overlap: Square(-8)}, ErrOverlap, "must be from 0"},
 		{Options{Tile: Square(64), Overlap: Square(64)}, ErrOverlap, "overlap 64x64 with tile 64x64: unusable overlap: must be smaller than the tile"},
 		{Options{Tile: Size{64, 32}, Overlap: Size{0, 40}}, ErrOverlap, "must be smaller than the tile"},

@@ -128,8 +128,8 @@ func checkOverlap(o Size, factor int) error {
 			return fmt.Errorf("tiling: overlap %v: %w: must be from 0 to %d pixels", o, ErrOverlap, maxSide)
 		}
 		if v > 0 && v < factor {
-			return fmt.Errorf("tiling: overlap %v: %w: 1 to %d pixels are less than a latent cell, "+
-				"so both sides of a seam fade out where nothing fades in and a black line is left; use 0 or at least %d",
+			return fmt.Errorf("tiling: overlap %v: %w: 1 to %d pixels are less than a latent cell "+
+				"and leave a black line at seams; use 0 or at least %d",
 				o, ErrOverlap, factor-1, factor)
 		}
 	}

@@ -169,7 +169,7 @@ func TestPartOfCheckpoint(t *testing.T) {
 	index := filepath.Join(filepath.Dir(part), "model.safetensors.index.json")
 	_, err = Inspect(part, gpu.Info{}, Settings{})
 	require.ErrorIs(t, err, ErrBadModel)
-	require.EqualError(t, err, "vae: "+part+": is one of 3 files of a checkpoint, expected their index "+index+", which is not there")
+	require.EqualError(t, err, "vae: "+part+": is one of 3 files of a checkpoint, expected their index "+index+", which is missing")
 	require.NoError(t, os.WriteFile(index, []byte("{}"), 0o666))
 	_, err = Inspect(part, gpu.Info{}, Settings{})
 	require.EqualError(t, err, "vae: "+part+": is one of 3 files of a checkpoint, expected their index "+index+", which lies beside it")

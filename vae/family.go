@@ -197,7 +197,7 @@ func recognise(f format.File) (*family, Config, tensors, error) {
 		return nil, Config{}, tensors{}, err
 	}
 	return nil, Config{}, tensors{}, unknown(f, &known.Mistake{
-		Is:     fmt.Sprintf("is %v: %d tensors of no model that it reads", errNoFamily, len(f.Names())),
+		Is:     fmt.Sprintf("is %v: its %d tensors match no model", errNoFamily, len(f.Names())),
 		Do:     "`tessera models` lists the models that it reads",
 		Detail: fmt.Sprintf("its tensors are %s, expected those of %s", cmp.Or(quote.List(f.Names(), ", "), "none"), expected()),
 	})

@@ -109,7 +109,7 @@ func TestMistakes(t *testing.T) {
 		{tensor: "latent_tensor", shape: []int{1, 16, 1, 2, 3}, is: "a latent of shape [1 16 1 2 3], expected a checkpoint", do: input},
 		{tensor: "latents_3x6x8_bfloat16", shape: []int{16, 3, 6, 8}, is: "a latent of shape [16 3 6 8], expected a checkpoint", do: input},
 		// Unknown files.
-		{tensor: "down_blocks.0.resnets.0.conv_shortcut.weight", is: "not a VAE that tessera knows: 1 tensors of no model that it reads", do: "`tessera models` lists the models that it reads"},
+		{tensor: "down_blocks.0.resnets.0.conv_shortcut.weight", is: "not a VAE that tessera knows: its 1 tensors match no model", do: "`tessera models` lists the models that it reads"},
 		// Files of other formats.
 		{text: "version https://git-lfs.github.com/spec/v1\noid sha256:20678548f420d98d26f11442d3528f8b8c94e57ee046ef93dbb7633da8612ca1\nsize 501324814\n", is: "a Git LFS pointer, which stands for the file of 501324814 bytes", do: "fetch the file itself, with git lfs pull, `tessera pull seedvr2`, or " + hub},
 		{text: "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 5\n", is: "a Git LFS pointer, which stands for the file of 5 bytes", do: "fetch the file itself, with git lfs pull or from its page"},
@@ -122,10 +122,10 @@ func TestMistakes(t *testing.T) {
 		{text: "\x89PNG\r\n\x1a\n0000", is: "a picture", do: input},
 		{text: "\x00\x00\x00\x20ftypisom00000", is: "a video", do: input},
 		{text: "\x1f\x8b\x08", is: "a gzip archive", do: "unpack it"},
-		{text: "\x93NUMPY\x01\x00", is: "a NumPy array, expected named tensors", do: "as a latent it is called .npy"},
-		{text: "Entry not found", is: `a text that begins with "Entry not found", not a safetensors file`, do: "servers send such in place of a file: download it again"},
+		{text: "\x93NUMPY\x01\x00", is: "a NumPy array, expected named tensors", do: "rename a latent to .npy"},
+		{text: "Entry not found", is: `a text that begins with "Entry not found", not a safetensors file`, do: "servers send this in place of a file: download it again"},
 		{text: `{"_class_name": "AutoencoderKLWan"}`, name: "config.json", is: "a JSON text, expected named tensors", do: "take the .safetensors or .pth beside it"},
-		{text: strings.Repeat("\x00", 80), name: "ae.safetensors", is: "zeros at its beginning, as where a download broke off", do: "download it again, ae.safetensors, 335 MB: `tessera pull flux`, or "},
+		{text: strings.Repeat("\x00", 80), name: "ae.safetensors", is: "zeros at the start, as after an interrupted download", do: "download it again, ae.safetensors, 335 MB: `tessera pull flux`, or "},
 		{text: "PK\x03\x04" + strings.Repeat("x", 100), name: "Wan2.1_VAE.pth", is: "cut short: it has 104 bytes, expected 507609880 as it is published", do: "download it again, Wan2.1_VAE.pth, 508 MB: `tessera pull wan2.1-f32`, or "},
 		{text: "\x40\x00\x00\x00\x00\x00\x00\x00{", name: "sdxl_vae.safetensors", is: "cut short: it has 9 bytes, expected 334641164 as it is published", do: "download it again, sdxl_vae.safetensors, 335 MB: `tessera pull sdxl`, or "},
 	} {

@@ -177,7 +177,7 @@ func ofPart(path string, err error) error {
 	if index == "" {
 		return err
 	}
-	where := "is not there"
+	where := "is missing"
 	if beside {
 		where = "lies beside it"
 	}

@@ -118,7 +118,7 @@ func TestShareOfTheHost(t *testing.T) {
 		require.Len(t, unshared, 2-enough)
 		for _, text := range unshared {
 			require.Contains(t, text, "card: ")
-			require.Contains(t, text, "of the machine's memory")
+			require.Contains(t, text, "of host memory")
 		}
 	}
 }

@@ -23,7 +23,7 @@ type Tensor struct {
 // Part returns h rows of x from row y on.
 func (x *Tensor) Part(y, h int) Tensor {
 	if y < 0 || h < 1 || y+h > x.H {
-		panic("wgsl: rows that there are not")
+		panic("wgsl: rows out of range")
 	}
 	part := *x
 	if h < x.H {
@@ -80,7 +80,7 @@ func (x *Tensor) bytes(from, to int64) (gpu.View, uint32) {
 // a part.
 func (x *Tensor) alone(n int) {
 	if n > 1 && x.rows() != x.H {
-		panic("wgsl: several frames of a part")
+		panic("wgsl: a part has one frame")
 	}
 }
 

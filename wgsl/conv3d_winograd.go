@@ -122,7 +122,7 @@ func (s *Set) WinogradOf(b *gpu.Batch, label string, w Weights, x, y Tensor, of 
 func (s *Set) Conv3DWinograd(b *gpu.Batch, label string, c Conv3DWinograd) {
 	of := len(c.Taps) - 2
 	if of != 2 && of != 4 || c.N < of || c.N%of != 0 {
-		panic("wgsl: " + label + ": frames that are no multiple of two or four")
+		panic("wgsl: " + label + ": frames not in multiples of two or four")
 	}
 	if c.Packing != winograd4x8 {
 		s.winogradPlain(b, label, c)
@@ -135,7 +135,7 @@ func (s *Set) Conv3DWinograd(b *gpu.Batch, label string, c Conv3DWinograd) {
 		return
 	}
 	if of != 2 {
-		panic("wgsl: " + label + ": F(4,3) of a kernel that has none")
+		panic("wgsl: " + label + ": this kernel has no F(4,3)")
 	}
 	h := s.shader(label, class, c.Packing).covering(c.Y.C, 1).withReLU(c.ReLU)
 	plain := Conv3D{Y: c.Y, Stride: 1}

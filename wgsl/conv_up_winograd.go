@@ -29,7 +29,7 @@ type ConvUpWinograd struct {
 // ConvUpWinograd records an enlarging convolution that computes two frames at once.
 func (s *Set) ConvUpWinograd(b *gpu.Batch, label string, c ConvUpWinograd) {
 	if c.N < 2 || c.N%2 != 0 {
-		panic("wgsl: " + label + ": frames that are no multiple of two")
+		panic("wgsl: " + label + ": frames not in multiples of two")
 	}
 	one := ConvUp{Weights: c.Weights, Phases: 1, Y0: c.Y0, X0: c.X0, Y: c.Y, N: 1, ReLU: c.ReLU}
 	if c.Packing != winograd4x8 {

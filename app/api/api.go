@@ -230,7 +230,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
 	if !a.begin() {
-		a.fail(w, &problem{status: http.StatusServiceUnavailable, code: "ending", err: errors.New("the server ends")})
+		a.fail(w, &problem{status: http.StatusServiceUnavailable, code: "ending", err: errors.New("the server is shutting down")})
 		return
 	}
 	defer a.busy.Done()
@@ -243,7 +243,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	handler.ServeHTTP(n, r)
 	text := fmt.Sprintf("%.100q not found; /openapi.json lists the endpoints", r.URL.Path)
 	if n.status == http.StatusMethodNotAllowed {
-		text = fmt.Sprintf("%s is not for %.100q, expected %s", r.Method, r.URL.Path, h.Get("Allow"))
+		text = fmt.Sprintf("method %s is not allowed for %.100q, expected %s", r.Method, r.URL.Path, h.Get("Allow"))
 	}
 	a.fail(w, &problem{status: n.status, code: "unknown", err: errors.New(text)})
 }

@@ -161,7 +161,7 @@ func (a *API) remoteEncode(w http.ResponseWriter, r *http.Request, client string
 	if e.shape != nil {
 		size = bytesOf(e.shape, e.dtype)
 	} else if size < 0 {
-		return &problem{status: http.StatusLengthRequired, code: "bad_request", err: fmt.Errorf("a picture without Content-Length")}
+		return &problem{status: http.StatusLengthRequired, code: "bad_request", err: fmt.Errorf("a picture without Content-Length, expected its number of bytes")}
 	}
 	body, err := a.receive(w, r, client, size)
 	if err != nil {

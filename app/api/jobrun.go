@@ -28,7 +28,7 @@ func (a *API) queue(j *work) error {
 		return err
 	}
 	if !waits {
-		return conflict("the job is over: nothing more is received")
+		return conflict("the job has ended and accepts no more input")
 	}
 	a.busy.Add(1) // a request or New is running, so the API is not closed yet
 	go func() {

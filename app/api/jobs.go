@@ -30,7 +30,7 @@ func (a *API) newJob(w http.ResponseWriter, r *http.Request, client string) erro
 	case size == 0:
 		return bad("an empty input: send it as the body, or send size in the query and then the parts")
 	case ask.size > 0 && ask.bytes() != ask.size:
-		return bad("size is %d, and the shape has %d bytes", ask.size, ask.bytes())
+		return bad("size is %d, expected %d bytes as in the shape", ask.size, ask.bytes())
 	case ask.size == 0 && r.ContentLength >= 0 && r.ContentLength != size:
 		return bad("the body has %d bytes, expected %d", r.ContentLength, size)
 	}
@@ -112,18 +112,18 @@ func (a *API) putInput(w http.ResponseWriter, r *http.Request, _ string) error {
 	}
 	first, length, size := n[0], n[1]-n[0]+1, n[2]
 	if !j.upload.TryLock() {
-		return conflict("another part is being received")
+		return conflict("another part is still arriving: send one part at a time")
 	}
 	defer j.upload.Unlock()
 	switch s, _ := j.now(); {
 	case s.State != stateReceiving:
-		return conflict("the job is %s: nothing more is received", s.State)
+		return conflict("the job is %s and accepts no more input", s.State)
 	case size != s.Size || length < 1 || first+length > size:
-		return bad("Content-Range is bytes %d-%d/%d, of an input of %d bytes", first, n[1], size, s.Size)
+		return bad("Content-Range is bytes %d-%d/%d, expected a range of the input's %d bytes", first, n[1], size, s.Size)
 	case r.ContentLength >= 0 && r.ContentLength != length:
-		return bad("the body has %d bytes, Content-Range %d", r.ContentLength, length)
+		return bad("the body has %d bytes, expected %d as in Content-Range", r.ContentLength, length)
 	case first != s.Received:
-		return conflict("%d bytes are received, expected the part that begins there, not at %d", s.Received, first)
+		return conflict("the part begins at byte %d, expected %d, where the received bytes end", first, s.Received)
 	}
 	if err := a.wake(j); err != nil {
 		return err
@@ -174,7 +174,7 @@ func (a *API) part(w http.ResponseWriter, r *http.Request, j *work, first, lengt
 	_ = j.set(false, func(s *state) { s.Received = first + n })
 	switch {
 	case j.ctx.Err() != nil:
-		return conflict("the job is over: nothing more is received")
+		return conflict("the job has ended and accepts no more input")
 	case err != nil:
 		return sender(err)
 	case n < length:
@@ -219,7 +219,7 @@ func (a *API) cancelJob(w http.ResponseWriter, r *http.Request, _ string) error 
 			return
 		}
 		received = s.State != stateReceiving
-		s.State, s.Error, s.Code = stateCancelled, "cancelled as asked", stateCancelled
+		s.State, s.Error, s.Code = stateCancelled, "cancelled by request", stateCancelled
 	})
 	if over {
 		a.jobs.forget(j)
@@ -379,6 +379,6 @@ func (a *API) await(r *http.Request, changed <-chan struct{}) error {
 	case <-r.Context().Done():
 		return r.Context().Err()
 	case <-a.ctx.Done():
-		return &problem{status: http.StatusServiceUnavailable, code: "ending", err: errors.New("the server ends")}
+		return &problem{status: http.StatusServiceUnavailable, code: "ending", err: errors.New("the server is shutting down")}
 	}
 }

@@ -254,10 +254,10 @@ func TestParts(t *testing.T) {
 		status            int
 		want              string
 	}{
-		"a gap":        {10, 19, len(z), z[10:20], 409, "0 bytes are received"},
-		"another size": {0, 9, 10, z[:10], 400, "of an input of"},
-		"backwards":    {9, 0, len(z), nil, 400, "of an input of"},
-		"too long":     {0, len(z), len(z), append(z[:len(z):len(z)], 0), 400, "of an input of"},
+		"a gap":        {10, 19, len(z), z[10:20], 409, "the part begins at byte 10, expected 0"},
+		"another size": {0, 9, 10, z[:10], 400, "expected a range of the input's"},
+		"backwards":    {9, 0, len(z), nil, 400, "expected a range of the input's"},
+		"too long":     {0, len(z), len(z), append(z[:len(z):len(z)], 0), 400, "expected a range of the input's"},
 		"short":        {0, 9, len(z), z[:5], 400, "the body has 5 bytes"},
 	} {
 		status, text := part(s.URL, c.first, c.last, c.size, c.body)
@@ -321,7 +321,7 @@ func TestUploadsRest(t *testing.T) {
 	}
 	s, status = part(4, 9)
 	require.Equal(t, http.StatusTooManyRequests, status)
-	assert.Contains(t, s.Error, "4 requests wait already")
+	assert.Contains(t, s.Error, "4 requests are already waiting")
 	for _, l := range leave {
 		l()
 	}

@@ -78,7 +78,7 @@ func TestRemotePictureIsWarnedOf(t *testing.T) {
 	_, url := start(t, device(t), Options{Models: []Model{{"seedvr2", seedvr2, settingsF32}}})
 	for alpha, want := range map[uint8][]string{
 		255: nil,
-		100: {"the picture: transparency is dropped: colours are the stored ones, blended with nothing"},
+		100: {"the picture: transparency is dropped: colours are used as stored, without blending"},
 	} {
 		img := image.NewNRGBA(image.Rect(0, 0, 16, 16))
 		for i := range img.Pix {

@@ -28,13 +28,13 @@ func newMetrics(a *API) *metrics {
 			Name: "tessera_requests_total", Help: "Requests by endpoint and HTTP status.",
 		}, []string{"endpoint", "status"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "tessera_request_seconds", Help: "Time from a request's headers to the end of its answer.", Buckets: long,
+			Name: "tessera_request_seconds", Help: "Time from a request's headers to the end of its response.", Buckets: long,
 		}, []string{"endpoint"}),
 		device: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "tessera_device_seconds", Help: "Time that a request or job had the device, by model.", Buckets: long,
+			Name: "tessera_device_seconds", Help: "Device time of a request or job, by model.", Buckets: long,
 		}, []string{"model"}),
 		frames: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "tessera_frames_total", Help: "Frames that were made or read, by model and direction.",
+			Name: "tessera_frames_total", Help: "Frames decoded or encoded, by model and direction.",
 		}, []string{"model", "direction"}),
 	}
 	gauge := func(name, help string, value func() float64) prometheus.Collector {
@@ -43,10 +43,10 @@ func newMetrics(a *API) *metrics {
 	m.registry.MustRegister(
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		m.requests, m.seconds, m.device, m.frames, jobsCollector{a},
-		gauge("tessera_places", "Requests and jobs that may be worked on or wait.", func() float64 { return float64(a.o.Places) }),
-		gauge("tessera_places_taken", "Requests and jobs that are worked on or wait.", func() float64 { return float64(a.places.count()) }),
-		gauge("tessera_disk_bytes", "Disk for requests and jobs.", func() float64 { return float64(a.o.Disk) }),
-		gauge("tessera_disk_free_bytes", "What is free of it.", func() float64 { return float64(a.disk.left()) }),
+		gauge("tessera_places", "Limit of running and waiting requests and jobs.", func() float64 { return float64(a.o.Places) }),
+		gauge("tessera_places_taken", "Running and waiting requests and jobs.", func() float64 { return float64(a.places.count()) }),
+		gauge("tessera_disk_bytes", "Limit of disk space for requests and jobs.", func() float64 { return float64(a.o.Disk) }),
+		gauge("tessera_disk_free_bytes", "Free part of the disk space for requests and jobs.", func() float64 { return float64(a.disk.left()) }),
 		gauge("tessera_models_loaded", "Models with weights on the device.", func() float64 { return float64(a.Loaded()) }),
 	)
 	m.handler = promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4})
@@ -56,7 +56,7 @@ func newMetrics(a *API) *metrics {
 // jobsCollector reports how many jobs are in each state.
 type jobsCollector struct{ *API }
 
-var jobsDesc = prometheus.NewDesc("tessera_jobs", "Jobs that are known, by state.", []string{"state"}, nil)
+var jobsDesc = prometheus.NewDesc("tessera_jobs", "Jobs by state.", []string{"state"}, nil)
 
 func (c jobsCollector) Describe(ch chan<- *prometheus.Desc) { ch <- jobsDesc }
 

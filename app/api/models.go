@@ -77,7 +77,7 @@ func (s *models) find(name string) (*model, error) {
 		for _, m := range s.all {
 			names = append(names, m.name)
 		}
-		return nil, bad("no model is named, and this server has several: expected model=NAME, with one of %s", strings.Join(names, ", "))
+		return nil, bad("the request names no model, expected model=NAME with one of %s", strings.Join(names, ", "))
 	}
 	text := fmt.Sprintf("model %.60q not found; /v1/models lists the models", name)
 	if len(s.all) == 0 {

@@ -61,6 +61,6 @@ func TestUnnamedModel(t *testing.T) {
 		w := httptest.NewRecorder()
 		a.ServeHTTP(w, httptest.NewRequest("POST", path, bytes.NewReader(tensor(float, ramp(16)))))
 		assert.Equal(t, http.StatusBadRequest, w.Code, w.Body.String())
-		assert.Contains(t, w.Body.String(), "no model is named, and this server has several: expected model=NAME, with one of a, b")
+		assert.Contains(t, w.Body.String(), "the request names no model, expected model=NAME with one of a, b")
 	}
 }

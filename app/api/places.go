@@ -28,9 +28,9 @@ func (p *places) enter(client string) (leave func(), err error) {
 	text := ""
 	switch {
 	case p.taken >= p.most:
-		text = fmt.Sprintf("%d requests wait already", p.taken)
+		text = fmt.Sprintf("%d requests are already waiting", p.taken)
 	case p.of[client] >= max(1, p.most*3/4):
-		text = fmt.Sprintf("%d of your requests wait already", p.of[client])
+		text = fmt.Sprintf("%d of your requests are already waiting", p.of[client])
 	}
 	if text != "" {
 		wait := min(max(p.usual*time.Duration(p.taken)/4, time.Second), time.Minute)

@@ -70,9 +70,9 @@ func TestPlaces(t *testing.T) {
 	for range 3 {
 		wait("many")
 	}
-	refused("many", "3 of your requests wait already")
+	refused("many", "3 of your requests are already waiting")
 	wait("few")
-	refused("other", "4 requests wait already")
+	refused("other", "4 requests are already waiting")
 	leave()
 	for range 4 {
 		assert.Error(t, <-gone)

@@ -136,9 +136,9 @@ func (a *API) getPreview(w http.ResponseWriter, r *http.Request, _ string) error
 	for ; s.Preview == ""; s, changed = j.now() {
 		switch {
 		case s.over():
-			return conflict("the job is %s: its preview is removed", s.State)
+			return conflict("the job is %s and its preview was removed", s.State)
 		case j.ask.preview == nil:
-			return conflict("the job has no preview, expected preview=MODEL when it was begun")
+			return conflict("the job has no preview: start it with preview=MODEL")
 		}
 		if err := a.await(r, changed); err != nil {
 			return err
@@ -146,7 +146,7 @@ func (a *API) getPreview(w http.ResponseWriter, r *http.Request, _ string) error
 	}
 	f, err := os.Open(filepath.Join(j.folder, "preview."+s.Preview))
 	if errors.Is(err, fs.ErrNotExist) { // the job ended just now
-		return conflict("the job is over: its preview is removed")
+		return conflict("the job has ended and its preview was removed")
 	}
 	if err != nil {
 		return fmt.Errorf("api: %w", err)

@@ -78,7 +78,7 @@ func TestJobPreview(t *testing.T) {
 		assert.Empty(t, left)
 		r, text := ask(t, "GET", url+"/v1/jobs/"+j.ID+"/preview", "", nil)
 		assert.Equal(t, http.StatusConflict, r.StatusCode)
-		assert.Contains(t, string(text), "the job is done: its preview is removed")
+		assert.Contains(t, string(text), "the job is done and its preview was removed")
 	}
 	assert.True(t, bytes.Equal(want, content("&model=tiny&tile=off")), "the tiny model decodes otherwise after a preview")
 
@@ -98,7 +98,7 @@ func TestJobPreview(t *testing.T) {
 	r, text := ask(t, "GET", url+"/v1/jobs/"+j.ID+"/preview", "", nil)
 	h.mu.Unlock()
 	assert.Equal(t, http.StatusConflict, r.StatusCode)
-	assert.Contains(t, string(text), "the job has no preview, expected preview=MODEL")
+	assert.Contains(t, string(text), "the job has no preview: start it with preview=MODEL")
 	ended(t, url, j.ID)
 	j, _ = jobOf(t, "POST", url+"/v1/jobs?output=u8&preview=tiny&preview_output=png", z) // of 9 frames
 	s := ended(t, url, j.ID)

@@ -140,7 +140,7 @@ func (q *query) shape(name string) []int {
 	for _, v := range all {
 		n, err := strconv.Atoi(strings.TrimSpace(v))
 		if err != nil {
-			q.refuse(bad("%s has %.40q in it, expected whole numbers", name, v))
+			q.refuse(bad("%s contains %.40q, expected whole numbers", name, v))
 			return nil
 		}
 		list = append(list, n)
@@ -155,7 +155,7 @@ func (q *query) sides(name string, list []int) []int {
 	}
 	for _, n := range list {
 		if n < 1 || n > maxSide {
-			q.refuse(bad("%s has %d in it, expected 1 to %d", name, n, maxSide))
+			q.refuse(bad("%s contains %d, expected 1 to %d", name, n, maxSide))
 			return nil
 		}
 	}
@@ -202,7 +202,7 @@ func (q *query) reading(c *job.Choices) {
 	}
 	c.Packed = tiling.Size{H: q.whole("height", maxPixel), W: q.whole("width", maxPixel)}
 	if (c.Packed.H == 0) != (c.Packed.W == 0) {
-		q.refuse(bad("height and width of packed latents, expected both or none"))
+		q.refuse(bad("height and width of packed latents: expected both or neither"))
 	}
 }
 
@@ -221,7 +221,7 @@ func (q *query) draw(c *job.Choices) {
 	case err != nil:
 		q.refuse(bad("seed is %.40q, expected a whole number from 0", v))
 	case !c.Sample:
-		q.refuse(bad("a seed without sample: the mean needs no seed"))
+		q.refuse(bad("seed without sample, expected sample=true: the mean needs no seed"))
 	}
 	c.Seed = seed
 }

@@ -229,7 +229,7 @@ func (j *work) end(a *API, err error) {
 		}
 	})
 	if _, gone := a.jobs.find(j.state.ID); serr != nil && gone == nil { // otherwise it was deleted meanwhile, with its folder
-		a.o.Log(fmt.Sprintf("job %s: its state could not be kept: %v", j.state.ID, serr))
+		a.o.Log(fmt.Sprintf("job %s: cannot save its state: %v", j.state.ID, serr))
 	}
 	j.leave()
 }

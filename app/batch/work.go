@@ -73,7 +73,7 @@ func (w *work) place() (err error) {
 		return nil
 	}
 	if w.folder, err = temporary.Mkdir(os.TempDir(), "tessera-batch", 0o700); err != nil {
-		return fmt.Errorf("a folder for URLs' files, which TMPDIR names: %w", media.Lasting(err))
+		return fmt.Errorf("cannot create a folder for downloads: %w; TMPDIR chooses another place", media.Lasting(err))
 	}
 	if remote.Is(w.Input) {
 		w.input = filepath.Join(w.folder.Name(), "input"+endingOf(w.Input))
@@ -127,7 +127,7 @@ func (w *work) fetch() error {
 func room(size int64) error {
 	const spare = 256 << 20
 	if free, known := files.FreeSpace(os.TempDir()); known && free < size+spare {
-		return fmt.Errorf("%s to fetch, %s are free in %s, expected %s to spare; TMPDIR names another folder",
+		return fmt.Errorf("the download has %s, but %s are free in %s, expected %s to spare; TMPDIR chooses another folder",
 			engine.Bytes(max(0, size)), engine.Bytes(free), os.TempDir(), engine.Bytes(spare))
 	}
 	return nil

@@ -86,7 +86,7 @@ func Run(ctx context.Context, dev *gpu.Device, o Options) (*Report, error) {
 	}
 	var again Roofline
 	if err == nil {
-		o.Say("roofline once more")
+		o.Say("roofline again")
 		err = t.during(func() (err error) { again, err = MeasureRoofline(ctx, dev, share/2); return err })
 	}
 	if err == nil {

@@ -30,13 +30,13 @@ const (
 // waited; elsewhere, different rooflines before and after the measurement.
 func busy(processor bool, t turns, before, after Roofline) string {
 	if part := float64(t.waited) / float64(max(1, t.ran+t.waited)); processor && part > waiting {
-		return fmt.Sprintf("%.0f %% of the time in which it could compute, this program waited for a processor", 100*part)
+		return fmt.Sprintf("this program waited for a processor in %.0f %% of its computing time", 100*part)
 	}
 	if r, again := before.GFLOPs, after.GFLOPs; max(r, again) > apart*min(r, again) {
-		return fmt.Sprintf("%s GFLOP/s at the beginning were %s at the end", terminal.Figures(r), terminal.Figures(again))
+		return fmt.Sprintf("%s GFLOP/s at the beginning, %s at the end", terminal.Figures(r), terminal.Figures(again))
 	}
 	if r, again := before.GBs, after.GBs; max(r, again) > apart*min(r, again) {
-		return fmt.Sprintf("%s GB/s copied at the beginning were %s at the end", terminal.Figures(r), terminal.Figures(again))
+		return fmt.Sprintf("%s GB/s copied at the beginning, %s at the end", terminal.Figures(r), terminal.Figures(again))
 	}
 	return ""
 }

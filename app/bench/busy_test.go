@@ -18,15 +18,15 @@ func TestBusy(t *testing.T) {
 	}{
 		"alone":            {true, free, roof, ""},
 		"untold":           {true, turns{}, Roofline{GFLOPs: 70, GBs: 14}, ""},
-		"crowded":          {true, crowded, roof, "50 % of the time in which it could compute, this program waited for a processor"},
+		"crowded":          {true, crowded, roof, "this program waited for a processor in 50 % of its computing time"},
 		"a card":           {false, crowded, roof, ""},
-		"arithmetic later": {false, free, Roofline{GFLOPs: 40, GBs: 10}, "100 GFLOP/s at the beginning were 40.0 at the end"},
-		"traffic before":   {false, free, Roofline{GFLOPs: 100, GBs: 20}, "10.0 GB/s copied at the beginning were 20.0 at the end"},
+		"arithmetic later": {false, free, Roofline{GFLOPs: 40, GBs: 10}, "100 GFLOP/s at the beginning, 40.0 at the end"},
+		"traffic before":   {false, free, Roofline{GFLOPs: 100, GBs: 20}, "10.0 GB/s copied at the beginning, 20.0 at the end"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.Equal(t, c.says, busy(c.processor, c.turns, roof, c.after))
 		})
 	}
-	require.Contains(t, (&Report{Busy: "all day"}).Markdown(), "**The machine was busy with other work, so the figures tell little**: all day.\n")
+	require.Contains(t, (&Report{Busy: "all day"}).Markdown(), "**The machine was busy with other work, so the figures are unreliable**: all day.\n")
 	require.NotContains(t, (&Report{}).Markdown(), "busy")
 }

@@ -17,23 +17,23 @@ func (r *Report) Markdown() string {
 	} {
 		fmt.Fprintf(&b, "%s: %s  \n", line[0], line[1])
 	}
-	fmt.Fprintf(&b, "\nRoofline: %s GFLOP/s of multiply-adds in f32, %s GB/s copied. Shares are of what these two allow.\n", terminal.Figures(r.Roofline.GFLOPs), terminal.Figures(r.Roofline.GBs))
+	fmt.Fprintf(&b, "\nRoofline: %s GFLOP/s of multiply-adds in f32, %s GB/s copied. Shares are parts of this roofline.\n", terminal.Figures(r.Roofline.GFLOPs), terminal.Figures(r.Roofline.GBs))
 	if r.Busy != "" {
-		fmt.Fprintf(&b, "**The machine was busy with other work, so the figures tell little**: %s.\n", r.Busy)
+		fmt.Fprintf(&b, "**The machine was busy with other work, so the figures are unreliable**: %s.\n", r.Busy)
 	}
 	switch m := r.Roofline.Matrix; {
 	case m != nil && m.Missing != "":
 		fmt.Fprintf(&b, "Matrix units: products of %s failed: %s\n", m.Of, m.Missing)
 	case m != nil:
-		fmt.Fprintf(&b, "Matrix units: %s GFLOP/s in products of %s, halves with sums in f32; shares are not of these.\n", terminal.Figures(m.GFLOPs), m.Of)
+		fmt.Fprintf(&b, "Matrix units: %s GFLOP/s in products of %s, halves with sums in f32; shares do not refer to them.\n", terminal.Figures(m.GFLOPs), m.Of)
 	}
 	if !r.Stamps {
-		b.WriteString("The adapter has no timestamps: operations are timed from their submission until they are known to be done.\n")
+		b.WriteString("The adapter has no timestamps: operations are timed from submission to completion.\n")
 	}
 	if r.Ops != nil {
 		b.WriteString("\n## Operations\n\n")
 		table(&b, "operation", r.Ops, func(o *Op) string { return o.Name + " " + o.Of + ", `" + o.Kernel + "`" })
-		b.WriteString("\nA frame's multiply-adds are those of the convolution; kernels that make two frames at once (conv3d_winograd) compute two thirds of them, and those of four at once, or of four pixels of a row (conv3d_winograd_rows), half.\n")
+		b.WriteString("\nMultiply-adds are counted for the plain convolution. Winograd kernels compute 2/3 of them for two frames at once (conv3d_winograd), and 1/2 for four frames or four pixels of a row (conv3d_winograd_rows).\n")
 	}
 	r.jobs(&b)
 	for i := range r.Jobs {
@@ -46,7 +46,7 @@ func (r *Report) Markdown() string {
 		fmt.Fprintf(&b, "\n**The rest was not measured**: %s\n", r.Missing)
 	}
 	if r.Kernels != nil {
-		b.WriteString("\n## Kernels on this adapter, by proof and trial\n\n")
+		b.WriteString("\n## Kernels verified and timed on this adapter\n\n")
 		for _, line := range r.Kernels {
 			fmt.Fprintf(&b, "- %s\n", line)
 		}

@@ -115,7 +115,7 @@ func (s *subject) run(op string, patience time.Duration, layers bool) (Job, erro
 			break
 		}
 		if expected := runs * float64(plan.Cost.FLOPs) / speed; expected > patience.Seconds() && !s.asked {
-			j.refuse(run == nil, fmt.Sprintf("%d of %dx%d would take about %.0f s, there are %.0f", z.frames, z.width, z.height, expected, patience.Seconds()))
+			j.refuse(run == nil, fmt.Sprintf("%d frames of %dx%d would take about %.0f s, the limit is %.0f s", z.frames, z.width, z.height, expected, patience.Seconds()))
 			break
 		}
 		run = do

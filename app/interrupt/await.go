@@ -42,7 +42,7 @@ func ReadSmall(ctx context.Context, path string) ([]byte, error) {
 		defer f.Close()
 		text, err := io.ReadAll(io.LimitReader(f, maxSmall+1))
 		if err == nil && len(text) > maxSmall {
-			err = fmt.Errorf("%s: has more than %d bytes, expected no more", path, maxSmall)
+			err = fmt.Errorf("%s: more than %d bytes, expected at most %[2]d", path, maxSmall)
 		}
 		return text, err
 	})

@@ -13,7 +13,7 @@ import (
 )
 
 // ErrUnread is the cause if a job ends because the reader of its output left.
-var ErrUnread = errors.New("the output's reader has closed it")
+var ErrUnread = errors.New("the reader of the output has closed it")
 
 // pipe is a pipe as standard output or error. If its reader leaves, the job ends as at
 // Ctrl-C, without a message. After an interrupt, a stalled reader does not delay the end.

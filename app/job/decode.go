@@ -100,7 +100,7 @@ func cacheOf(c vae.Config, z latent.Latent, name string) (latent.Checkpoint, err
 	case made == latent.Checkpoint{}:
 		return made, BadInputOf(media.ErrModel, "job: %s: is a cache of %s for %.40q, expected %s for %s", name, t.Name, t.Model, cmp.Or(strings.Join(expected, ", "), "none"), c.Model)
 	case !c.Decodes(made):
-		return made, BadInputOf(media.ErrModel, "job: %s: is a cache of %s for %.40q, whose latents are %s's; the checkpoint is %s's", name, t.Name, t.Model, made.Model, c.Model)
+		return made, BadInputOf(media.ErrModel, "job: %s: is a cache of %s for %.40q with latents of %s, expected %s", name, t.Name, t.Model, made.Model, c.Model)
 	}
 	return made, nil
 }
@@ -133,10 +133,10 @@ func (d *Decoding) number(c vae.Config, was latent.Original, o vae.Origin, name 
 	}
 	d.Scale = cmp.Or(d.Scale, want.Scale, o.Scale)
 	if by != "" && !asked {
-		d.Notes = append(d.Notes, name+": by "+by+", so the numbers are the model's own (--scale none)")
+		d.Notes = append(d.Notes, name+": by "+by+", so it is unscaled (--scale none)")
 	}
 	if c.Packed && !was.Packed && was.Scale == "" && !asked && !d.Latent.Moments && d.Scale == latent.ScaleNone && by == "" && len(d.Latent.Data) > 0 {
-		d.Notes = append(d.Notes, fmt.Sprintf("%s: has %d channels, not %d packed ones, so the numbers are the model's own (--scale none)", name, c.Latent, 4*c.Latent))
+		d.Notes = append(d.Notes, fmt.Sprintf("%s: has %d channels, not %d packed ones, so it is unscaled (--scale none)", name, c.Latent, 4*c.Latent))
 	}
 	if was.Scale != "" && was.Scale != d.Scale {
 		d.Warnings = append(d.Warnings, fmt.Sprintf("%s: written with --scale %s, decoding with --scale %s as requested", name, was.Scale, d.Scale))
@@ -181,7 +181,7 @@ func (d *Decoding) relate(c vae.Config, kin vae.Kin, made latent.Checkpoint, nam
 	case kin == vae.OtherFamily && d.Scale == latent.ScalePipeline && !asked:
 		return BadInputOf(media.ErrModel, "job: %s; its scaling statistics differ; pass --scale to override", text)
 	case kin == vae.OtherFamily:
-		d.Warnings = append(d.Warnings, text+", for which its numbers have another meaning")
+		d.Warnings = append(d.Warnings, text+", whose latents differ")
 	}
 	return nil
 }

@@ -182,15 +182,15 @@ func TestScale(t *testing.T) {
 		"told":                  {wan21, latent.Latent{Meta: meta("none")}, "", "none", "", ""},
 		"told and asked for":    {wan21, latent.Latent{Meta: meta("none")}, "none", "none", "", ""},
 		"overruled":             {wan21, latent.Latent{Meta: meta("none")}, "pipeline", "pipeline", "", "z: written with --scale none, decoding with --scale pipeline as requested"},
-		"ComfyUI's Wan":         {wan21, latent.Latent{ComfyUI: true}, "", "none", "z: by ComfyUI, so the numbers are the model's own (--scale none)", ""},
+		"ComfyUI's Wan":         {wan21, latent.Latent{ComfyUI: true}, "", "none", "z: by ComfyUI, so it is unscaled (--scale none)", ""},
 		"ComfyUI's, asked for":  {wan21, latent.Latent{ComfyUI: true}, "none", "none", "", ""},
 		"ComfyUI's, overruled":  {wan21, latent.Latent{ComfyUI: true}, "pipeline", "pipeline", "", ""},
 		"ComfyUI's SeedVR2":     {seedvr2, latent.Latent{ComfyUI: true}, "", "pipeline", "", ""},
 		"in ComfyUI's, by us":   {wan21, latent.Latent{ComfyUI: true, Meta: meta("pipeline")}, "", "pipeline", "", ""},
-		"OneTrainer's":          {qwen, latent.Latent{Trainer: &latent.Trainer{Name: "OneTrainer", Unscaled: true}}, "", "none", "z: by OneTrainer, so the numbers are the model's own (--scale none)", ""},
+		"OneTrainer's":          {qwen, latent.Latent{Trainer: &latent.Trainer{Name: "OneTrainer", Unscaled: true}}, "", "none", "z: by OneTrainer, so it is unscaled (--scale none)", ""},
 		"OneTrainer's, as said": {qwen, latent.Latent{Trainer: &latent.Trainer{Name: "OneTrainer", Unscaled: true}}, "pipeline", "pipeline", "", ""},
 		"sd-scripts'":           {qwen, latent.Latent{Trainer: &latent.Trainer{Name: "sd-scripts"}}, "", "pipeline", "", ""},
-		"Qwen-Image by ComfyUI": {qwen, latent.Latent{ComfyUI: true}, "", "none", "z: by ComfyUI, so the numbers are the model's own (--scale none)", ""},
+		"Qwen-Image by ComfyUI": {qwen, latent.Latent{ComfyUI: true}, "", "none", "z: by ComfyUI, so it is unscaled (--scale none)", ""},
 	} {
 		c.z.Channels, c.z.Frames, c.z.Height, c.z.Width = 16, 1, 1, 1
 		d, err := Decode(c.model, c.z, "z", Choices{Scale: c.want})
@@ -223,9 +223,9 @@ func TestMadeBy(t *testing.T) {
 		"the same by another name": {made: wan21, with: renamed, scale: pipeline},
 		"another file":             {made: wan21, with: old, scale: pipeline, note: `z: a latent of "Wan 2.1" ("wan.pth"), decoding with "Wan 2.1" ("wan.safetensors"), another file of that model`},
 		"another model":            {made: qwen, with: wan21, scale: pipeline, warning: `z: a latent of "Qwen-Image" ("qwen.safetensors"), decoding with "Wan 2.1" ("wan.pth"), which has other weights`},
-		"another family, unscaled": {made: seedvr2, with: wan21, scale: none, warning: `z: a latent of "SeedVR2" ("ema.pth"), decoding with "Wan 2.1" ("wan.pth"), for which its numbers have another meaning`},
+		"another family, unscaled": {made: seedvr2, with: wan21, scale: none, warning: `z: a latent of "SeedVR2" ("ema.pth"), decoding with "Wan 2.1" ("wan.pth"), whose latents differ`},
 		"another family":           {made: seedvr2, with: wan21, scale: pipeline, error: `job: z: a latent of "SeedVR2" ("ema.pth"), decoding with "Wan 2.1" ("wan.pth"); its scaling statistics differ; pass --scale to override`},
-		"another family, as asked": {made: wider, with: seedvr2, scale: pipeline, asked: pipeline, warning: `z: a latent of "Wan 2.2", decoding with "SeedVR2" ("ema.pth"), for which its numbers have another meaning`},
+		"another family, as asked": {made: wider, with: seedvr2, scale: pipeline, asked: pipeline, warning: `z: a latent of "Wan 2.2", decoding with "SeedVR2" ("ema.pth"), whose latents differ`},
 		"own statistics":           {made: own, with: own, scale: pipeline},
 		"statistics are lost":      {made: own, with: wan21, scale: pipeline, error: `job: z: a latent of "Wan 2.1" ("wan.pth"), decoding with "Wan 2.1" ("wan.pth"), which uses other statistics: the published ones; pass --scale to override`},
 		"statistics have come":     {made: wan21, with: own, scale: pipeline, error: `job: z: a latent of "Wan 2.1" ("wan.pth"), decoding with "Wan 2.1" ("wan.pth"), which uses other statistics: those in vae/config.json; pass --scale to override`},
@@ -316,7 +316,7 @@ func TestCachesOfOthers(t *testing.T) {
 	taesdxl := as(flux1, "taesd", "TAESDXL", 4)
 	flux2.Packed = true
 	other := func(trainer, word, made, model string) string {
-		return fmt.Sprintf("job: z: is a cache of %s for %q, whose latents are %s's; the checkpoint is %s's", trainer, word, made, model)
+		return fmt.Sprintf("job: z: is a cache of %s for %q with latents of %s, expected %s", trainer, word, made, model)
 	}
 	for _, c := range []struct {
 		trainer, word string
@@ -402,7 +402,7 @@ func TestCachesOfOthers(t *testing.T) {
 			}
 			require.NoError(t, err, "%s %s with %s", c.trainer, c.word, c.model.Model)
 			assert.Equal(t, cmp.Or(scale, c.scale), d.Scale, "%s %s", c.trainer, c.word)
-			said := slices.Contains(d.Notes, "z: by "+c.trainer+", so the numbers are the model's own (--scale none)")
+			said := slices.Contains(d.Notes, "z: by "+c.trainer+", so it is unscaled (--scale none)")
 			assert.Equal(t, d.Scale == none, said, "%s %s: %v", c.trainer, c.word, d.Notes)
 			assert.Equal(t, c.warns, len(d.Warnings) == 1 && strings.Contains(d.Warnings[0], ", which has other weights"), "%s with %s: %v", c.word, c.model.Model, d.Warnings)
 		}
@@ -549,7 +549,7 @@ func TestEncodeBeyondMemory(t *testing.T) {
 	clip := media.Format{Frames: 1<<17 - 3, Height: 1 << 14, Width: 1 << 14}
 	_, err := Encode(c, clip, "z.safetensors", Choices{})
 	require.ErrorIs(t, err, ErrInput)
-	require.ErrorContains(t, err, "a latent of shape [16 32768 2048 2048] takes 8388608 MiB of memory")
+	require.ErrorContains(t, err, "a latent of shape [16 32768 2048 2048] needs 8388608 MiB of memory")
 	_, err = Encode(c, media.Format{Frames: 81, Height: 720, Width: 1280}, "z.safetensors", Choices{})
 	require.NoError(t, err)
 }

@@ -11,14 +11,14 @@ import (
 
 // Less describes the smaller plan of a job that ran out of device memory.
 func Less(was, now *vae.Plan, finished int) string {
-	text := "out of memory on the device with " + engine.Bytes(was.Bytes()) + ": going on with " + engine.Bytes(now.Bytes()) + " in " + Cut(now)
+	text := "out of memory on the device with " + engine.Bytes(was.Bytes()) + ": continuing with " + engine.Bytes(now.Bytes()) + " in " + Cut(now)
 	if now.Tiles.Whole() || now.Tiling == vae.Exact || now.Tile == was.Tile {
-		text += ", which makes the same"
+		text += ", with the same result"
 	} else {
-		text += ", which see no further than their edges: colours may differ from tile to tile"
+		text += ": colours may differ between tiles"
 	}
 	if finished > 0 {
-		text += "; finished frames are kept, " + strconv.Itoa(finished)
+		text += "; the " + strconv.Itoa(finished) + " finished frames are kept"
 	}
 	return text
 }

@@ -43,11 +43,11 @@ func doubt(c vae.Config, z latent.Latent, scale string, asked bool) string {
 	flat := pipeline.variance < pipeline.squares/2 // a picture of one colour may have any numbers
 	alike := math.Abs(none.deviating) < apart*none.channels
 	if !asked && !flat && !alike && other.fits() && is.surprise()-other.surprise() > clearly {
-		return fmt.Sprintf("its numbers look like %s: their deviation is %.2f, and usually %.2f there, %.2f in --scale %s",
+		return fmt.Sprintf("its values look like %s: their deviation is %.2f, usually %.2f, and %.2f with --scale %s",
 			text, is.deviation(), other.usually(), is.usually(), scale)
 	}
 	if !is.fits() {
-		return fmt.Sprintf("its numbers are %.3g times as large as %s's usually are: is it this model's latent?", is.size(), c.Model)
+		return fmt.Sprintf("its values are %.3g times as large as usual for %s: is it a latent of this model?", is.size(), c.Model)
 	}
 	return ""
 }

@@ -92,13 +92,13 @@ func TestDoubt(t *testing.T) {
 		model vae.Config
 		z     latent.Latent
 	}{
-		"z: its numbers look like the VAE's own, --scale none: their deviation is 2.2":           {published, own},
-		"z: its numbers look like a pipeline's, --scale pipeline: their deviation is 0.98":       {published, comfy},
-		"z: its numbers look like the VAE's own, --scale none: their deviation is 0.65":          {narrow, drawn(narrow, 0.9, none)},
-		"times as large as SeedVR2's usually are: is it this model's latent?":                    {seed, huge},
-		"z: its numbers are 0 times as large as SeedVR2's usually are":                           {seed, flat},
-		"z: its numbers look like the VAE's own, --scale none: their deviation is 4.":            {published, drawn(published, 2, none)},
-		"z: its numbers look like a pipeline's, --scale pipeline: their deviation is 0.59, and ": {published, latent.Latent{Channels: 16, Frames: 2, Height: 8, Width: 8, ComfyUI: true, Data: drawn(published, 0.6, pipeline).Data}},
+		"z: its values look like the VAE's own, --scale none: their deviation is 2.2":               {published, own},
+		"z: its values look like a pipeline's, --scale pipeline: their deviation is 0.98":           {published, comfy},
+		"z: its values look like the VAE's own, --scale none: their deviation is 0.65":              {narrow, drawn(narrow, 0.9, none)},
+		"times as large as usual for SeedVR2: is it a latent of this model?":                        {seed, huge},
+		"z: its values are 0 times as large as usual for SeedVR2":                                   {seed, flat},
+		"z: its values look like the VAE's own, --scale none: their deviation is 4.":                {published, drawn(published, 2, none)},
+		"z: its values look like a pipeline's, --scale pipeline: their deviation is 0.59, usually ": {published, latent.Latent{Channels: 16, Frames: 2, Height: 8, Width: 8, ComfyUI: true, Data: drawn(published, 0.6, pipeline).Data}},
 	} {
 		d, err := Decode(c.model, c.z, "z", Choices{})
 		require.NoError(t, err)

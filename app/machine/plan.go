@@ -47,14 +47,14 @@ func Unplanned(err error, o vae.Options, plan func(vae.Options) (*vae.Plan, erro
 	switch {
 	case errors.Is(err, vae.ErrHost):
 		if !o.Tile.Auto && !o.Shrink {
-			hints = append(hints, "a smaller --tile takes less")
+			hints = append(hints, "a smaller --tile needs less")
 		}
 		if o.MemoryFormat != vae.MemoryI8 {
-			hints = append(hints, "--memory-format i8 takes about half")
+			hints = append(hints, "--memory-format i8 needs about half")
 		}
-		hints = append(hints, "--offload off takes none, with tiles that fit the device", "--host-memory sets what may be taken")
+		hints = append(hints, "--offload off needs none, with tiles that fit the device", "--host-memory sets the limit")
 		if o.Host == 0 {
-			hints = append(hints, "other programs that end leave more")
+			hints = append(hints, "ending other programs frees some")
 		}
 	case errors.Is(err, tiling.ErrBudget):
 		hints = []string{memory}
@@ -68,7 +68,7 @@ func Unplanned(err error, o vae.Options, plan func(vae.Options) (*vae.Plan, erro
 	if !errors.Is(err, vae.ErrHost) && o.Offload != vae.OffloadOn {
 		o.Offload = vae.OffloadOn
 		if p, err := plan(o); err == nil && p.Host > 0 {
-			hints = append([]string{fmt.Sprintf("--offload on has it, with %s on the device and %s on the host", engine.Bytes(p.Bytes()), engine.Bytes(p.Host))}, hints...)
+			hints = append([]string{fmt.Sprintf("--offload on fits it, with %s on the device and %s on the host", engine.Bytes(p.Bytes()), engine.Bytes(p.Host))}, hints...)
 		}
 	}
 	return fmt.Errorf("%w (%s)", err, strings.Join(hints, ", "))

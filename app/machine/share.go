@@ -72,5 +72,5 @@ func (e *Machine) shared(stage string, p *vae.Plan) {
 
 // lost warns of an adapter that failed.
 func (e *Machine) lost(adapter gpu.Info, err error) {
-	e.Warn("adapter %d, %s, failed, the others continue its tiles: %v", adapter.Index, adapter.Name, err)
+	e.Warn("adapter %d, %s, failed and the others continue its tiles: %v", adapter.Index, adapter.Name, err)
 }

@@ -82,14 +82,14 @@ func Missing(text string, err error) error {
 	}
 	if c, ok := known.Find(text); ok {
 		return fmt.Errorf("%s: %w", text, &known.Mistake{
-			Is:  fmt.Sprintf("is not on this machine: there is no such file, and the model %s was not pulled", c.Name),
+			Is:  fmt.Sprintf("is not on this machine: no such file, and the model %s was not pulled", c.Name),
 			Do:  fmt.Sprintf("`tessera pull %s` fetches %s, %s", c.Name, c.Base(), c.Bytes()),
 			Err: err,
 		})
 	}
 	if c, ok := known.Suggest(text); ok {
 		return fmt.Errorf("%s: %w", text, &known.Mistake{
-			Is:  "there is no such file, and no model of that name",
+			Is:  "no such file, and no published model has this name",
 			Do:  fmt.Sprintf("`tessera models` lists the models; one of them is %s", c.Name),
 			Err: err,
 		})
@@ -163,7 +163,7 @@ func (p Puller) fetch(ctx context.Context, c known.Checkpoint, f *os.File, besid
 	t := p.Transfer
 	t.Begin = func(is remote.State) error {
 		if !c.About && is.Size >= 0 && is.Size != c.Size {
-			return fmt.Errorf("the file there has %d bytes, expected %d as published: it is another one", is.Size, c.Size)
+			return fmt.Errorf("the server's file has %d bytes, expected %d as published", is.Size, c.Size)
 		}
 		text, err := json.Marshal(is)
 		if err != nil {
@@ -178,7 +178,7 @@ func (p Puller) fetch(ctx context.Context, c known.Checkpoint, f *os.File, besid
 	m := &known.Mistake{Is: fmt.Sprintf("cannot be pulled: %v", err), Err: err}
 	info, serr := f.Stat()
 	if serr == nil && info.Size() > 0 && !errors.Is(err, remote.ErrRefused) {
-		m.Do = fmt.Sprintf("%s of it are here: `tessera pull %s` goes on", known.Bytes(info.Size()), c.Name)
+		m.Do = fmt.Sprintf("%s are here: `tessera pull %s` continues", known.Bytes(info.Size()), c.Name)
 		return fmt.Errorf("%s: %w", c.Name, m)
 	}
 	m.Do = fmt.Sprintf("its page is %s/%s, which may ask for consent to a licence; a file from there works with -m, too", strings.TrimRight(cmp.Or(p.Hub, Hub()), "/"), c.Repo)

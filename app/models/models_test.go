@@ -128,7 +128,7 @@ func TestPullGoesOn(t *testing.T) {
 	p = h.puller(t, 1)
 	_, err = p.Pull(t.Context(), checkpoint())
 	require.ErrorContains(t, err, "x: cannot be pulled: "+h.URL+"/some/x/resolve/main/vae/x.safetensors: ")
-	require.ErrorContains(t, err, "\n100 kB of it are here: `tessera pull x` goes on")
+	require.ErrorContains(t, err, "\n100 kB are here: `tessera pull x` continues")
 	require.Equal(t, []string{"x.safetensors.part", "x.safetensors.part.json"}, names(t, p.Folder))
 	path, err := p.Pull(t.Context(), checkpoint())
 	require.NoError(t, err)
@@ -162,7 +162,7 @@ func TestPullOfAnotherFile(t *testing.T) {
 	c := checkpoint()
 	c.Size++
 	_, err := p.Pull(t.Context(), c)
-	require.ErrorContains(t, err, fmt.Sprintf("the file there has %d bytes, expected %d as published: it is another one", len(content), len(content)+1))
+	require.ErrorContains(t, err, fmt.Sprintf("the server's file has %d bytes, expected %d as published", len(content), len(content)+1))
 	require.Empty(t, names(t, p.Folder))
 
 	c = checkpoint()
@@ -207,10 +207,10 @@ func TestPath(t *testing.T) {
 	require.True(t, c.About)
 	require.Equal(t, "qwen-image", Path("qwen-image"))
 	_, err := os.Open("qwen-image")
-	require.EqualError(t, Missing("qwen-image", err), "qwen-image: is not on this machine: there is no such file, and the model qwen-image was not pulled\n`tessera pull qwen-image` fetches qwen_image_vae.safetensors, 254 MB")
+	require.EqualError(t, Missing("qwen-image", err), "qwen-image: is not on this machine: no such file, and the model qwen-image was not pulled\n`tessera pull qwen-image` fetches qwen_image_vae.safetensors, 254 MB")
 	require.ErrorIs(t, Missing("qwen-image", err), os.ErrNotExist)
 	_, err = os.Open("qwen")
-	require.ErrorContains(t, Missing("qwen", err), "qwen: there is no such file, and no model of that name\n`tessera models` lists the models; one of them is qwen-image")
+	require.ErrorContains(t, Missing("qwen", err), "qwen: no such file, and no published model has this name\n`tessera models` lists the models; one of them is qwen-image")
 	require.Equal(t, err, Missing("nothing-like-it", err))
 
 	folder, err := Folder()

@@ -96,7 +96,7 @@ const most = 15
 func (s *Profile) Print(t *terminal.Terminal) {
 	busy := fmt.Sprintf("of which the GPU was busy %.2f s (%.0f %%)", s.Busy, 100*s.Share)
 	if !s.Queried {
-		busy = "on an adapter without timestamps, so that only submissions are timed"
+		busy = "the adapter has no timestamps, so only submissions are timed"
 	}
 	t.Note("profile of %s: %.2f s, %s, in %d submissions of at most %.0f ms", s.Stage, s.Seconds, busy, s.Submissions, 1e3*s.Longest)
 	if t.Quiet || t.Progress == "json" {

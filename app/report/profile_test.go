@@ -19,7 +19,7 @@ func TestProfileWithoutTimestamps(t *testing.T) {
 	}})
 	var told bytes.Buffer
 	s.Print(&terminal.Terminal{Stderr: &told})
-	require.Contains(t, told.String(), "an adapter without timestamps, so that only submissions are timed, in 1 submissions of at most 500 ms")
+	require.Contains(t, told.String(), "the adapter has no timestamps, so only submissions are timed, in 1 submissions of at most 500 ms")
 	require.Contains(t, told.String(), "3.00   5.00   conv3d_f32")
 	require.NotContains(t, told.String(), "GFLOP/s")
 	events := s.trace(1)

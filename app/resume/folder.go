@@ -103,7 +103,7 @@ func Find(t *terminal.Terminal, output string, to Output) (*Folder, error) {
 		return nil, fmt.Errorf("--resume: %w", media.Lasting(err))
 	}
 	if err := json.Unmarshal(text, &u.is); err != nil {
-		return nil, u.other("%s is no record of --resume: %v", RecordFile, err)
+		return nil, u.other("%s is not a record of --resume: %v", RecordFile, err)
 	}
 	u.found, u.began, u.written = true, u.is.Frames, u.is.Frames
 	return u, nil
@@ -120,7 +120,7 @@ func (u *Folder) vacant() error {
 	}
 	for _, e := range entries {
 		if n := e.Name(); n != FramesFile && n != u.name(0) && n != u.name(1) && n != RecordFile+".part" {
-			return u.other("holds %s and no %s", n, RecordFile)
+			return u.other("has %s but no %s", n, RecordFile)
 		}
 	}
 	return nil
@@ -128,7 +128,7 @@ func (u *Folder) vacant() error {
 
 // other refuses a folder whose content differs.
 func (u *Folder) other(format string, args ...any) error {
-	return terminal.Refused("--resume: %s: %s; expected what --resume keeps of this decode, or nothing: without the folder it begins again", u.path, fmt.Sprintf(format, args...))
+	return terminal.Refused("--resume: %s: %s; expected the folder of this decode: remove it to start from the beginning", u.path, fmt.Sprintf(format, args...))
 }
 
 func (u *Folder) name(file int) string { return fmt.Sprintf(memoryFiles, file) }
@@ -149,7 +149,7 @@ func (u *Folder) Open(is Record, d job.Decoding, plan *vae.DecodePlan) (err erro
 		{"adapter or driver", u.is.Adapter, is.Adapter}, {"choice of options", u.is.Options, is.Options},
 	} {
 		if u.found && field.was != field.is {
-			return u.other("was begun with another %s", field.name)
+			return u.other("was started with another %s", field.name)
 		}
 	}
 	is.Kernels, is.Memory, is.File, is.Slices, is.Frames = u.is.Kernels, u.is.Memory, u.is.File, u.is.Slices, u.is.Frames
@@ -220,7 +220,7 @@ func (u *Folder) room(p *vae.Plan) error {
 		}
 	}
 	if free, known := files.FreeSpace(u.path); known && free < need {
-		return fmt.Errorf("--resume: %s takes %s more until the output is complete, %s is free there", u.path, engine.Bytes(need), engine.Bytes(free))
+		return fmt.Errorf("--resume: %s needs %s more for the complete output, %s are free", u.path, engine.Bytes(need), engine.Bytes(free))
 	}
 	return nil
 }
@@ -269,7 +269,7 @@ func (u *Folder) Begin(memory string, bytes int64) (int, error) {
 		}
 	}
 	if behind := u.marked(u.is.File); behind != uint64(u.is.Slices) && u.is.Frames < u.clip {
-		return 0, u.other("%s is of another moment than %s, which has %d slices", u.name(u.is.File), RecordFile, u.is.Slices)
+		return 0, u.other("%s does not belong to %s, which has %d slices", u.name(u.is.File), RecordFile, u.is.Slices)
 	}
 	return u.is.Slices, nil
 }

@@ -43,7 +43,7 @@ func (a access) socket(r *http.Request) (int, string) {
 // request checks the page's fetches as socket checks its websocket.
 func (a access) request(r *http.Request) (int, string) {
 	if !a.host(r.Host) || r.Header.Get("Sec-Fetch-Site") == "cross-site" {
-		return http.StatusForbidden, "only the page of this server may ask"
+		return http.StatusForbidden, "only the page of this server may send requests"
 	}
 	if token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok && a.known(token) {
 		return 0, ""
@@ -61,10 +61,10 @@ func (a access) program(r *http.Request, open bool) (client string, status int, 
 	}
 	site := r.Header.Get("Sec-Fetch-Site")
 	if origin := r.Header.Get("Origin"); origin != "" && origin != a.scheme()+"://"+r.Host || site == "cross-site" || site == "same-site" {
-		return "", http.StatusForbidden, "no page of another site may ask"
+		return "", http.StatusForbidden, "pages of other sites may not send requests"
 	}
 	if !a.asks && !a.host(r.Host) {
-		return "", http.StatusForbidden, "this server is asked by its address, not by a name that points to it"
+		return "", http.StatusForbidden, "use the server's own address, not another name that points to it"
 	}
 	if open || !a.asks {
 		return client, 0, ""

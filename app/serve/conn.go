@@ -96,7 +96,7 @@ func (c *conn) unframe(r io.Reader) (header, payload []byte, err error) {
 	}
 	n := binary.LittleEndian.Uint32(size[:])
 	if n > maxHeader {
-		return nil, nil, fmt.Errorf("serve: a header of %d bytes, at most %d are taken", n, maxHeader)
+		return nil, nil, fmt.Errorf("serve: a header of %d bytes, expected at most %d", n, maxHeader)
 	}
 	header = make([]byte, n)
 	if _, err := io.ReadFull(r, header); err != nil {
@@ -155,10 +155,10 @@ func (c *conn) watch(e *engine, o Options) {
 			return
 		case <-look.C:
 			if since, begun := c.quiet(); !begun && since > o.Idle {
-				c.end(websocket.StatusPolicyViolation, fmt.Errorf("serve: the page said nothing for %v", o.Idle))
+				c.end(websocket.StatusPolicyViolation, fmt.Errorf("serve: the page sent nothing for %v", o.Idle))
 			}
 			if (e.turns.wanted() || e.headers.wanted()) && c.page.Waiting() > o.Stall {
-				c.end(websocket.StatusPolicyViolation, fmt.Errorf("serve: the page gave no answer for %v while others wait", o.Stall))
+				c.end(websocket.StatusPolicyViolation, fmt.Errorf("serve: the page did not answer for %v while others wait", o.Stall))
 			}
 		case <-ping.C:
 			ctx, cancel := context.WithTimeout(c.ctx, pingWait)

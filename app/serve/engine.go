@@ -144,7 +144,7 @@ func (d desk) Crowded() bool { return d.pages.Load() > 1 || d.api.Loaded() > 0 }
 // paths, dots and links.
 func (d desk) Open(path string) (io.ReaderAt, int64, func() error, error) {
 	if d.root == nil {
-		return nil, 0, nil, fmt.Errorf("serve: %.200q: no folder was given at start (tessera serve --folder)", path)
+		return nil, 0, nil, fmt.Errorf("serve: %.200q: no folder is served, expected tessera serve --folder", path)
 	}
 	info, err := d.root.Stat(path)
 	if err != nil {

@@ -194,7 +194,7 @@ func (s *Server) Close() error {
 	s.mu.Lock()
 	s.closed = true
 	for c := range s.pages {
-		go c.end(websocket.StatusGoingAway, errors.New("serve: the server ends"))
+		go c.end(websocket.StatusGoingAway, errors.New("serve: the server is shutting down"))
 	}
 	s.mu.Unlock()
 	s.idle.Wait()
@@ -227,7 +227,7 @@ func (s *Server) connect(w http.ResponseWriter, r *http.Request) {
 	defer c.page.Close()
 	defer c.stop(nil)
 	if !s.enter(c) {
-		ws.Close(websocket.StatusTryAgainLater, fmt.Sprintf("%d pages are open already", s.o.MaxPages))
+		ws.Close(websocket.StatusTryAgainLater, fmt.Sprintf("%d pages are already open", s.o.MaxPages))
 		return
 	}
 	defer s.leave(c)
@@ -288,7 +288,7 @@ func (s *Server) makeRoom() bool {
 		return false
 	}
 	delete(s.pages, idlest)
-	go idlest.end(websocket.StatusTryAgainLater, errors.New("serve: idle, and another page wanted its place: reload the page"))
+	go idlest.end(websocket.StatusTryAgainLater, errors.New("serve: this page was idle and another needed its place: reload the page"))
 	return true
 }
 

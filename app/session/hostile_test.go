@@ -94,7 +94,7 @@ func TestRefuseClaimedSizes(t *testing.T) {
 		ask  map[string]any
 		want string
 	}{
-		{clip(1, 1<<14), "frames of 16384x16384 pixels are 1073741824 bytes, at most 8388608 can be sent"},
+		{clip(1, 1<<14), "frames of 16384x16384 pixels are 1073741824 bytes, expected at most 8388608"},
 		{clip(1<<17, 1024), "expected at most 2.00 GiB"},
 		{clip(1<<17, 1<<20), "at most 16384x16384"},
 		{map[string]any{"type": "open", "source": map[string]any{"id": 9, "name": "m.safetensors", "size": int64(1) << 50}}, "at most 1099511627776 bytes"},
@@ -204,5 +204,5 @@ func TestMistakeOfAPage(t *testing.T) {
 	assert.Equal(t, "bad_input", m.Code)
 	assert.Contains(t, m.Message, "m.safetensors: is the diffusion model of Wan 2.1 or Wan 2.2 A14B, expected a VAE\n  its VAE is wan_2.1_vae.safetensors, 254 MB: `tessera pull wan2.1`, or https://")
 	assert.NotContains(t, m.Message, "self_attn")
-	assert.Equal(t, "told by the tensor blocks.0.self_attn.q.weight", m.Detail)
+	assert.Equal(t, "seen by the tensor blocks.0.self_attn.q.weight", m.Detail)
 }

@@ -260,7 +260,7 @@ func (t *task) encoding(c vae.Config, want job.Choices) (e job.Encoding, name st
 	f := info.format()
 	f.Channels = c.Channels
 	if n := t.s.o.MaxAnswer; n > 0 && 4*f.Height*f.Width > n {
-		return e, "", job.BadInput("session: frames of %dx%d pixels are %d bytes, at most %d can be sent to this engine", f.Width, f.Height, 4*f.Height*f.Width, n)
+		return e, "", job.BadInput("session: frames of %dx%d pixels are %d bytes, expected at most %d", f.Width, f.Height, 4*f.Height*f.Width, n)
 	}
 	if e, err = job.Encode(c, f, name, want); err != nil {
 		return e, "", err

@@ -371,7 +371,7 @@ func TestOddNumbers(t *testing.T) {
 	require.Equal(t, "result", end.Type, end.Message)
 	i := slices.IndexFunc(all, func(m message) bool { return m.Type == "warning" })
 	require.GreaterOrEqual(t, i, 0)
-	assert.Equal(t, "z.npy: its numbers are 40 times as large as SeedVR2's usually are: is it this model's latent?", all[i].Message)
+	assert.Equal(t, "z.npy: its values are 40 times as large as usual for SeedVR2: is it a latent of this model?", all[i].Message)
 }
 
 // Whether frames are separate pictures is decided by the request, else by the latent's

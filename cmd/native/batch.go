@@ -19,14 +19,14 @@ import (
 )
 
 type batchCmd struct {
-	Inputs   []string    `arg:"" optional:"" help:"Videos or latents, as for encode and decode, quoted patterns such as 'clips/*.mp4', or http and https URLs."`
-	Model    string      `short:"m" type:"checkpoint" placeholder:"MODEL" env:"TESSERA_MODEL" help:"Checkpoint for clips without one."`
-	Output   string      `short:"o" placeholder:"OUT" help:"Output for clips without one: a path or URL with {name} for the input's name without its extension. Missing folders are created."`
-	Manifest string      `placeholder:"FILE" help:"Clips, one JSON object per line, in place of inputs; - reads standard input and starts each clip when its line arrives."`
-	Op       string      `enum:"decode,encode,roundtrip,auto" default:"auto" help:"decode, encode or roundtrip; default: from the names of input and output."`
-	Resume   bool        `help:"Skip clips whose record shows that the same input, checkpoint and options made the existing output."`
-	Shard    batch.Shard `placeholder:"I/N" help:"Run part I of N, from 0, by a hash of the clip's name."`
-	Records  string      `placeholder:"FOLDER" help:"Folder for the records of finished clips; default: OUT.done.json beside each output."`
+	Inputs   []string    `arg:"" optional:"" help:"Videos or latents: files, quoted patterns such as 'clips/*.mp4', or http and https URLs."`
+	Model    string      `group:"input" everyday:"" short:"m" type:"checkpoint" placeholder:"MODEL" env:"TESSERA_MODEL" help:"Checkpoint for clips without one."`
+	Output   string      `group:"output" everyday:"" short:"o" placeholder:"OUT" help:"Output for clips without one: a path or URL; {name} is the input's name without extension." more:"Missing folders are created."`
+	Manifest string      `group:"input" everyday:"" placeholder:"FILE" help:"Clips as lines of JSON; - for standard input." more:"It replaces the inputs. A clip from standard input starts as soon as its line arrives."`
+	Op       string      `group:"input" enum:"decode,encode,roundtrip,auto" default:"auto" help:"decode, encode or roundtrip; default: from the names of input and output."`
+	Resume   bool        `group:"output" everyday:"" help:"Skip clips that are finished." more:"A clip is finished if its record names the present input, checkpoint and options, and its output exists."`
+	Shard    batch.Shard `group:"input" placeholder:"I/N" help:"Run part I of N, from 0, by a hash of the clip's name."`
+	Records  string      `group:"output" placeholder:"FOLDER" help:"Folder for the records of finished clips; default: OUT.done.json beside each output."`
 	batchFlags
 }
 
@@ -36,14 +36,14 @@ type batchFlags struct {
 	flags.Clobbering
 	flags.Scaling
 	flags.TrainerCache
-	Moments bool `xor:"numbers" help:"Write mean and log-variance, unscaled, instead of a latent."`
+	Moments bool `group:"latents" xor:"numbers" help:"Write mean and log-variance, unscaled, instead of a latent."`
 	flags.Sampling
 	flags.LatentLayout
 	flags.Pictures
 	flags.VideoInput
 	flags.VideoOutput
-	Audio string     `placeholder:"FROM" help:"File with the sound for the output, or none; default: none for decode, the input video for roundtrip."`
-	FPS   flags.Rate `name:"fps" placeholder:"RATE" help:"Frame rate of the output; default: that of the encoded video, else 24."`
+	Audio string     `group:"output" placeholder:"FROM" help:"File with the sound for the output, or none; default: none for decode, the input video for roundtrip."`
+	FPS   flags.Rate `group:"output" name:"fps" placeholder:"RATE" help:"Frame rate of the output; default: that of the encoded video, else 24."`
 	flags.Device
 	flags.Tiles
 }
@@ -57,9 +57,9 @@ func (f *batchFlags) Validate() error {
 func (batchCmd) Help() string {
 	return `A manifest has one clip per line: {"input": "a.mp4", "output": "a.safetensors"}, optionally with "name", "op", "model" and "options", which are flags: {"tile": 384, "sample": true}. The result of each clip is a line of JSON on standard output. A failed clip does not stop the others. The exit code is then the first of 1, 5, 3, 2 that a clip failed with. Without a usable device the batch stops with 4.
 
-    tessera batch -m Wan2.1_VAE.pth 'clips/*.mp4' -o 'latents/{name}.safetensors' --resume
-    tessera batch -m Wan2.1_VAE.pth latents/*.safetensors -o 'out/{name}.mp4' --shard 0/4 --resume
+    tessera batch -m wan2.1 'clips/*.mp4' -o 'latents/{name}.npy' --resume
     tessera batch --manifest clips.jsonl --resume > results.jsonl
+    tessera batch -m Wan2.1_VAE.pth latents/*.safetensors -o 'out/{name}.mp4' --shard 0/4 --resume
     producer | tessera batch -m Wan2.1_VAE.pth --manifest -`
 }
 
@@ -69,7 +69,7 @@ func (c *batchCmd) Validate() error {
 	case len(c.Inputs) > 0 && c.Manifest != "":
 		return errors.New("inputs and --manifest: expected one of the two")
 	case len(c.Inputs) == 0 && c.Manifest == "":
-		return errors.New("no inputs: expected some, or --manifest")
+		return errors.New("no inputs, expected files, patterns, URLs or --manifest")
 	case len(c.Inputs) > 0 && c.Output == "":
 		return errors.New("missing flags: --output=OUT")
 	}

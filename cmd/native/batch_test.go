@@ -270,7 +270,7 @@ func TestBatchRefuses(t *testing.T) {
 	}
 	var all []refusal
 	for name, c := range map[string]struct{ args, want string }{
-		"nothing":           {"", "no inputs: expected some, or --manifest"},
+		"nothing":           {"", "no inputs, expected files, patterns, URLs or --manifest"},
 		"both":              {a + " --manifest=x", "inputs and --manifest: expected one of the two"},
 		"no output":         {a, "missing flags: --output=OUT"},
 		"one output":        {a + " " + b + " -o OUT.png", "expected different outputs; {name} is replaced by the input's name"},
@@ -299,7 +299,7 @@ func TestBatchRefuses(t *testing.T) {
 		"a URL of frames":   {a + " -o http://host/x", "has no file extension"},
 		"a URL's record":    {a + " -o http://host/x.png --resume", "expected --records=FOLDER for --resume"},
 		"a URL kept":        {a + " -o http://host/x.png --no-clobber", "cannot check whether it exists"},
-		"no URL":            {"http:///x.npz -o OUT.png", "is no URL of a file"},
+		"no URL":            {"http:///x.npz -o OUT.png", "not the URL of a file"},
 	} {
 		all = append(all, refusal{name: name, args: "batch -m " + tiny + " " + c.args, code: job.ExitUsage, want: c.want, env: noDevice})
 	}

@@ -23,13 +23,13 @@ import (
 
 type benchCmd struct {
 	Part    string       `arg:"" optional:"" enum:"all,ops,layers,decode,encode" default:"all" help:"ops, layers, decode or encode; default all."`
-	Model   string       `short:"m" placeholder:"MODEL" help:"Checkpoint to decode and encode with, or a name of 'tessera models' for its networks with random weights; default: SeedVR2 and Wan 2.1."`
-	Report  string       `placeholder:"FILE" help:"Write all results to a .md or .json file, with adapter, driver, Dawn, version and command, but without user or folder names."`
-	Seconds float64      `default:"40" placeholder:"N" help:"Approximate duration in seconds; default 40. A longer run measures larger clips."`
-	Size    flags.Pixels `placeholder:"WxH" help:"Size of the clips in pixels, width x height, regardless of --seconds; default: as large as the time allows."`
-	Frames  flags.Frames `default:"5" placeholder:"N" help:"Frames of these clips; default 5."`
-	Tile    *flags.Tile  `placeholder:"TILE" help:"Tile in pixels: off, auto (the largest that fits the memory), N or HxW; default 512."`
-	Kernels bool         `name:"every-kernel" help:"Before measuring a clip, try every suitable kernel, however long it takes; later jobs use the results."`
+	Model   string       `group:"input" everyday:"" short:"m" placeholder:"MODEL" help:"Checkpoint, or a name of 'tessera models' for random weights; default: SeedVR2 and Wan 2.1."`
+	Report  string       `group:"output" everyday:"" placeholder:"FILE" help:"Write all results to a .md or .json file." more:"It names the adapter, driver, Dawn, version and command, but no user or folder."`
+	Seconds float64      `group:"input" everyday:"" default:"40" placeholder:"N" help:"Approximate duration in seconds; default 40. A longer run measures larger clips."`
+	Size    flags.Pixels `group:"input" everyday:"" placeholder:"WxH" help:"Size of the clips in pixels, width x height; default: as large as --seconds allows."`
+	Frames  flags.Frames `group:"input" everyday:"" default:"5" placeholder:"N" help:"Frames of these clips; default 5."`
+	Tile    *flags.Tile  `group:"tiles" everyday:"" placeholder:"TILE" help:"Tile in pixels: off, auto (the largest that fits the memory), N or HxW; default 512."`
+	Kernels bool         `group:"device" name:"every-kernel" help:"Before measuring a clip, try every suitable kernel, however long it takes; later jobs use the results."`
 	flags.Clobbering
 	flags.Device
 }

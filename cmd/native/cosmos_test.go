@@ -19,7 +19,7 @@ func TestCosmosForPeople(t *testing.T) {
 	require.Zero(t, info.code, info.stderr)
 	for _, line := range []string{
 		"Cosmos 1.0 VAE (cosmos1)", "8, 16, 24, 24, with 0, 2, 2, 2 blocks", "24, 24, 24, 16, with 0, 3, 3, 3 blocks",
-		"16 channels, 1 frame for 8, 1 cell for 8x8 pixels",
+		"16 channels, 1 frame per 8, 1 cell per 8x8 pixels",
 	} {
 		assert.Contains(t, info.stdout, line)
 	}

@@ -25,21 +25,21 @@ import (
 type decodeCmd struct {
 	flags.Checkpoint
 	flags.Forcing
-	AlphaModel   string `type:"checkpoint" placeholder:"MODEL" help:"Second checkpoint that decodes the latent's alpha channel, such as Wan-Alpha's; alpha is the mean of its three channels."`
-	PreviewModel string `type:"checkpoint" placeholder:"MODEL" help:"Tiny autoencoder (TAEHV, TAESD) that first decodes the whole clip to OUT.preview.mp4, or a picture to OUT.preview.png. The file is removed at the end."`
-	Latent       string `arg:"" help:"Latent: .safetensors, .latent, .npy, .npz, .pt or .pth from torch.save, or a trainer's cache, also diffusion-pipe's .bin."`
-	Output       string `short:"o" required:"" placeholder:"OUT" help:"Video: a folder for PNG files, .png, .tiff, .exr, .y4m, .npy, .safetensors, or with ffmpeg .mp4, .mov, .mkv, .webm, .webp, .gif."`
-	Format       string `placeholder:"FORMAT" help:"Format of standard output (--output=-): y4m, npy or safetensors; default y4m."`
+	AlphaModel   string `group:"input" type:"checkpoint" placeholder:"MODEL" help:"Second checkpoint that decodes the latent's alpha channel, such as Wan-Alpha's; alpha is the mean of its three channels."`
+	PreviewModel string `group:"input" type:"checkpoint" placeholder:"MODEL" help:"Tiny autoencoder (TAEHV, TAESD) that first decodes the whole clip to OUT.preview.mp4, or a picture to OUT.preview.png. The file is removed at the end."`
+	Latent       string `arg:"" help:"Latent: .safetensors, .latent, .npy, .npz, .pt or .pth; - reads standard input." more:"Also a trainer's cache; .pt and .pth are from torch.save, .bin from diffusion-pipe."`
+	Output       string `group:"output" everyday:"" short:"o" required:"" placeholder:"OUT" help:"Video or picture, such as out.mp4 or out.png; a folder for PNG files; - for standard output." more:"Formats: .png, .tiff, .exr, .y4m, .npy, .safetensors, and with ffmpeg .mp4, .mov, .mkv, .webm, .webp, .gif."`
+	Format       string `group:"output" placeholder:"FORMAT" help:"Format of standard output (--output=-): y4m, npy or safetensors; default y4m."`
 	flags.Clobbering
-	Resume bool `help:"Keep finished work in OUT.unfinished until the output is complete, and continue from it after an interruption. Use it from the start."`
+	Resume bool `group:"output" help:"Keep finished work in OUT.unfinished until the output is complete, and continue from it after an interruption. Use it from the start."`
 	flags.Scaling
-	LatentKey string `placeholder:"KEY" help:"Name of the tensor in a file with several, with or without the size in it, such as latents_image; default: latent, samples and similar names, or the only one."`
+	LatentKey string `group:"latents" placeholder:"KEY" help:"Name of the tensor in a file with several, with or without the size in it, such as latents_image; default: latent, samples and similar names, or the only one."`
 	flags.LatentLayout
 	flags.Pictures
 	flags.Sampling
 	flags.VideoOutput
-	Audio string     `placeholder:"FROM" help:"File with the sound for the output, cut to the video's length; default none."`
-	FPS   flags.Rate `name:"fps" placeholder:"RATE" help:"Frame rate, such as 25 or 30000/1001; default: that of the encoded video, else 24."`
+	Audio string     `group:"output" placeholder:"FROM" help:"File with the sound for the output, cut to the video's length; default none."`
+	FPS   flags.Rate `group:"output" name:"fps" placeholder:"RATE" help:"Frame rate, such as 25 or 30000/1001; default: that of the encoded video, else 24."`
 	flags.Device
 	flags.Profiling
 	flags.Tiles
@@ -64,8 +64,8 @@ func (decodeCmd) Help() string {
 	return `If the latent's metadata has the size and length of the encoded video, the output is trimmed to them. --scale none leaves pixels unclamped in files of floats. A batch of clips becomes out_000.mp4, out_001.mp4 and so on; a batch of pictures becomes frames. If the input holds moments (encode --moments), decode uses the mean, or with --sample the sample that encode --sample draws.
 
     tessera decode -m ema_vae_fp16.safetensors latent.safetensors -o out.mp4
-    tessera decode -m ema_vae_fp16.safetensors latent.safetensors -o frames --tile 384 --memory 6GiB
-    tessera decode -m Wan2.1_VAE.pth latent.safetensors -o out.mp4 --tiling exact --tile 384
+    tessera decode -m Wan2.1_VAE.pth latent.safetensors -o frames --tile 384
+    tessera decode -m Wan2.1_VAE.pth latent.safetensors -o out.mp4 --tiling exact --memory 6GiB
     tessera decode -m Wan2.1_VAE.pth latent.safetensors -o out.mp4 --audio in.mp4 --crf 20
     tessera decode -m qwen_image_vae.safetensors ComfyUI_00001_.latent -o out.png
     tessera decode -m qwen_image_vae.safetensors ComfyUI_00001_.latent -o out.tiff --pix-fmt rgb48le
@@ -123,7 +123,7 @@ func (c *decodeCmd) Run(a *app) error {
 	}
 	clips := c.clips(d.Latent.Clips())
 	if len(clips) > 1 && c.Output == files.Stream {
-		return terminal.Refused("--output=-: %s is a batch of %d clips, expected one, or the name of outputs for them", a.Spoken(c.Latent), len(clips))
+		return terminal.Refused("--output=-: %s is a batch of %d clips, expected one clip, or the name of a file", a.Spoken(c.Latent), len(clips))
 	}
 	if len(clips) > 1 {
 		a.Note("%s: a batch of %d clips: writing %s to %s", c.Latent, len(clips), clips[0].Path, clips[len(clips)-1].Path)
@@ -232,11 +232,11 @@ func (c *decodeCmd) choices() job.Choices {
 func (c *decodeCmd) resumed(a *app, clips files.Outputs, w *clipWriter) (*resume.Folder, error) {
 	switch {
 	case c.Output == files.Stream:
-		return nil, terminal.Refused("--resume with --output=-: a stream can't be gone on with, expected the name of a file or folder")
+		return nil, terminal.Refused("--resume with --output=-: a stream can't be continued, expected the name of a file or folder")
 	case len(clips) > 1:
 		return nil, terminal.Refused("--resume: %s is a batch of %d clips, expected one", a.Spoken(c.Latent), len(clips))
 	case c.Adapter.All || len(c.Adapter.List) > 1:
-		return nil, terminal.Refused("--resume with several adapters: expected one, which makes the same again")
+		return nil, terminal.Refused("--resume with several adapters: expected one, which repeats its results exactly")
 	}
 	return resume.Find(a.Terminal, c.Output, w)
 }
@@ -274,7 +274,7 @@ func (o *onceOfClips) warn(path string) func(text string) {
 		same := strings.ReplaceAll(text, path, "")
 		switch more := len(o.clips) - 1; {
 		case more > 0 && path == o.clips[0].Path:
-			o.Warn("%s; the same for %d more of the batch", text, more)
+			o.Warn("%s; also for %d more of the batch", text, more)
 			o.said[same] = true
 		case !o.said[same]:
 			o.Warn("%s", text)

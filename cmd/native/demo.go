@@ -19,9 +19,9 @@ import (
 )
 
 type demoCmd struct {
-	Model string `short:"m" type:"checkpoint" placeholder:"MODEL" help:"Checkpoint, .safetensors, .pth or the .index.json of several files, of any family; default: the built-in small SeedVR2."`
+	Model string `group:"input" everyday:"" short:"m" type:"checkpoint" placeholder:"MODEL" help:"Checkpoint, as for decode; default: the built-in small SeedVR2."`
 	flags.Forcing
-	Output string `short:"o" default:"out/demo" placeholder:"DIR" help:"Output folder; default out/demo."`
+	Output string `group:"output" everyday:"" short:"o" default:"out/demo" placeholder:"DIR" help:"Output folder; default out/demo."`
 	flags.Clobbering
 	flags.Pictures
 	flags.Device
@@ -39,7 +39,7 @@ func (demoCmd) Help() string {
 
 func (c *demoCmd) Run(a *app) error {
 	if c.Output == files.Stream {
-		return terminal.Refused("--output=-: a folder can't go to standard output, expected a name; ./- is one")
+		return terminal.Refused("--output=-: a folder can't go to standard output, expected the name of a folder")
 	}
 	if err := files.CheckName(c.Output); err != nil {
 		return err

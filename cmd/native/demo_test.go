@@ -68,11 +68,11 @@ func TestInfoWan(t *testing.T) {
 		model, name, family string
 		words               []string
 	}{
-		{wan21(t), "Wan 2.1", "wan2.1", []string{"4, 8, 16, 16, 2 blocks", "16, 16, 8, 4, 3 blocks", "mean -0.9497 to 1.5508, deviation 1.1253 to 3.2687", "1 frame for 4", "Decoding clips"}},
+		{wan21(t), "Wan 2.1", "wan2.1", []string{"4, 8, 16, 16, 2 blocks", "16, 16, 8, 4, 3 blocks", "mean -0.9497 to 1.5508, deviation 1.1253 to 3.2687", "1 frame per 4", "Decoding clips"}},
 		{wan22(t), "Wan 2.2", "wan2.2", []string{"patches of 2x2", "48 channels", "16x16 pixels", "mean -0.2944 to 0.5109, deviation 0.3523 to 1.6887"}},
-		{qwen(t), "Qwen-Image", "wan2.1", []string{"1 frame for a picture", "--no-independent-frames", "Decoding pictures"}},
-		{wan(t, "upscale2x.safetensors", synthetic.WanConfig{Dim: 4, Outputs: 12}), "Wan 2.1", "wan2.1", []string{"RGB, decoded 2 times as high and wide", "8x8 pixels"}},
-		{layered(t), "Qwen-Image-Layered", "wan2.1", []string{"RGB and alpha", "none known for 4 channels"}},
+		{qwen(t), "Qwen-Image", "wan2.1", []string{"1 frame per picture", "--no-independent-frames", "Decoding pictures"}},
+		{wan(t, "upscale2x.safetensors", synthetic.WanConfig{Dim: 4, Outputs: 12}), "Wan 2.1", "wan2.1", []string{"RGB, decoded at 2 times the size", "8x8 pixels"}},
+		{layered(t), "Qwen-Image-Layered", "wan2.1", []string{"RGB and alpha", "unknown for 4 channels"}},
 	} {
 		o := succeed(t, "info", c.model)
 		for _, word := range append(c.words, c.name+" VAE ("+c.family+")", "safetensors, original names", "RMS norm", "in one tile", "exact tiles of 512") {

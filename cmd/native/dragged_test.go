@@ -58,7 +58,7 @@ func TestPathIsKeptOfDraggedLatents(t *testing.T) {
 	o = tesseraEnv(t, env, z, z)
 	assert.Equal(t, job.ExitUsage, o.code)
 	assert.Contains(t, o.stderr, "expected a latent, a checkpoint or one of each")
-	assert.Contains(t, strings.Join(strings.Fields(succeed(t, "--help").stdout), " "), "Only this remembers a checkpoint's path, in tessera/last-model.txt")
+	assert.Contains(t, strings.Join(strings.Fields(succeed(t, "--help-all").stdout), " "), "Only this remembers a checkpoint's path, in tessera/last-model.txt")
 }
 
 // In its own window the program asks for a missing checkpoint.

@@ -16,13 +16,13 @@ import (
 type encodeCmd struct {
 	flags.Checkpoint
 	flags.Forcing
-	Video  string `arg:"" help:"Video: .png, .jpg, .webp, .tiff, .exr, a folder of them, a pattern such as frame_%04d.png, .y4m, .npy, .safetensors, .pt, or anything ffmpeg reads."`
-	Output string `short:"o" required:"" placeholder:"OUT" help:"Latent: .safetensors, .latent or .npy."`
-	Format string `placeholder:"FORMAT" help:"Format of standard output (--output=-): safetensors, latent or npy; default safetensors."`
+	Video  string `arg:"" help:"Video, picture, or folder of pictures; - reads standard input." more:"Formats: .png, .jpg, .webp, .tiff, .exr, patterns such as frame_%04d.png, .y4m, .npy, .safetensors, .pt, and what ffmpeg reads."`
+	Output string `group:"output" everyday:"" short:"o" required:"" placeholder:"OUT" help:"Latent: .safetensors, .latent or .npy; - for standard output."`
+	Format string `group:"output" placeholder:"FORMAT" help:"Format of standard output (--output=-): safetensors, latent or npy; default safetensors."`
 	flags.Clobbering
 	flags.Scaling
 	flags.TrainerCache
-	Moments bool `xor:"numbers" help:"Write mean and log-variance, unscaled, instead of a latent."`
+	Moments bool `group:"latents" xor:"numbers" help:"Write mean and log-variance, unscaled, instead of a latent."`
 	flags.Sampling
 	flags.Pictures
 	flags.VideoInput
@@ -36,9 +36,9 @@ func (encodeCmd) Help() string {
 	return `The video may have any size and length. It is padded, and the latent's metadata tells decode what to trim.
 
     tessera encode -m ema_vae_fp16.safetensors in.mp4 -o latent.safetensors
+    tessera encode -m qwen_image_vae.safetensors photo.png -o photo.latent
     tessera encode -m ema_vae_fp16.safetensors frames -o latent.npy --scale none --moments
     tessera encode -m wan2.2_vae.safetensors in.mp4 -o in.latent
-    tessera encode -m qwen_image_vae.safetensors photo.png -o photo.safetensors
     tessera encode -m Wan2.1_VAE.pth cut.mp4 -o latent.safetensors --accept-damaged
     tessera encode -m Wan2.1_VAE.pth clip.mp4 -o cache/clip.safetensors --cache musubi
     ffmpeg -i in.mov -f yuv4mpegpipe - | tessera encode -m Wan2.1_VAE.pth - -o latent.safetensors`

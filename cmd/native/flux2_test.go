@@ -41,7 +41,7 @@ func TestFluxLatents(t *testing.T) {
 
 	raw := array(t, path("raw.npy"), []int{32, 1, 2, 4}, z.Unpack().Data)
 	r := succeed(t, "decode", "-m", flux2, raw, "-o", path("out.npy"), "--precision=f32")
-	assert.Contains(t, r.stderr, "raw.npy: has 32 channels, not 128 packed ones, so the numbers are the model's own (--scale none)")
+	assert.Contains(t, r.stderr, "raw.npy: has 32 channels, not 128 packed ones, so it is unscaled (--scale none)")
 	own := read(t, path("out.npy"))
 	assert.NotEqual(t, want, own)
 	assert.Equal(t, own, made(flux2, raw, "--scale=none"))

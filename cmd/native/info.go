@@ -299,7 +299,7 @@ func (a *app) model(m *vae.Model, adapter gpu.Info, expect func(*vae.Plan) time.
 	a.Say("  decoder      %s", network(c.Lacks == "decoder", c.Decoder, c.StageBlocks("decoder"), "encodes"))
 	a.Say("  norms        %s", c.Norms())
 	a.Say("  pixels       %s", pixels(c))
-	a.Say("  latent       %d channels, %s, 1 cell for %dx%d pixels", c.Latent, latentFrames(c), c.Spatial, c.Spatial)
+	a.Say("  latent       %d channels, %s, 1 cell per %dx%d pixels", c.Latent, latentFrames(c), c.Spatial, c.Spatial)
 	a.Say("  statistics   %s", scaling(c))
 	if doubt := c.Doubt(); doubt != "" {
 		a.Warn("%s: %s", i.File, doubt)
@@ -324,7 +324,7 @@ func network(lacking bool, widths, blocks []int, does string) string {
 	if slices.Min(blocks) < slices.Max(blocks) {
 		return fmt.Sprintf("%s, with %s blocks", list(widths), list(blocks))
 	}
-	return fmt.Sprintf("%s, %d blocks a stage", list(widths), blocks[0])
+	return fmt.Sprintf("%s, %d blocks per stage", list(widths), blocks[0])
 }
 
 // table prints the needs of decoding.
@@ -338,7 +338,7 @@ func (a *app) table(i modelInfo) error {
 		return nil
 	}
 	exact := slices.Contains(i.Config.Tilings, vae.Exact)
-	columns := []string{"frame", "GFLOP a frame", "in one tile", "in tiles of 512", "by default", "time a frame"}
+	columns := []string{"frame", "GFLOP per frame", "in one tile", "in tiles of 512", "by default", "time per frame"}
 	if exact {
 		columns = slices.Replace(columns, 3, 4, "exact tiles of 512", "feathered ones")
 	}
@@ -405,7 +405,7 @@ func needs(ctx context.Context, m *vae.Model, size tiling.Size, expect func(*vae
 // scaling describes the scale of a pipeline's latents.
 func scaling(c vae.Config) string {
 	if c.Mean == nil {
-		return fmt.Sprintf("none known for %d channels: --scale pipeline and none are the same", c.Latent)
+		return fmt.Sprintf("unknown for %d channels: --scale pipeline and none are equal", c.Latent)
 	}
 	same := func(v []float64) bool { return slices.Min(v) == slices.Max(v) }
 	if same(c.Mean) && same(c.Scale) {
@@ -425,16 +425,16 @@ func pixels(c vae.Config) string {
 		kind += fmt.Sprintf(", in patches of %dx%d", c.Patch, c.Patch)
 	}
 	if n := c.Decoded() / c.Spatial; n > 1 {
-		kind += fmt.Sprintf(", decoded %d times as high and wide", n)
+		kind += fmt.Sprintf(", decoded at %d times the size", n)
 	}
 	return kind
 }
 
 func latentFrames(c vae.Config) string {
 	if c.Independent {
-		return fmt.Sprintf("1 frame for a picture (of a clip, with --no-independent-frames, 1 for %d)", c.Temporal)
+		return fmt.Sprintf("1 frame per picture (with --no-independent-frames, 1 per %d frames)", c.Temporal)
 	}
-	return fmt.Sprintf("1 frame for %d", c.Temporal)
+	return fmt.Sprintf("1 frame per %d", c.Temporal)
 }
 
 // list formats "24, 32, 48, 48".

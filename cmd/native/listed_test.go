@@ -23,7 +23,7 @@ func TestNamesOfModels(t *testing.T) {
 // Each word of a request has a flag of that name, which accepts its texts.
 func TestWordsAreFlags(t *testing.T) {
 	t.Parallel()
-	help := succeed(t, "decode", "--help").stdout
+	help := succeed(t, "decode", "--help-all").stdout
 	for _, word := range job.Words() {
 		assert.True(t, strings.Contains(help, "--"+word.Name+"="), "decode lacks --%s", word.Name)
 		for _, text := range word.Of {

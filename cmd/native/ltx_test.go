@@ -19,7 +19,7 @@ func TestLTXForPeople(t *testing.T) {
 	require.Zero(t, info.code, info.stderr)
 	for _, line := range []string{
 		"LTX-2.3 VAE (ltx2)", "8, 16, 32, 64, 64, with 4, 6, 4, 2, 2 blocks", "16, 8, 16, 8, 4, with 2, 2, 4, 6, 4 blocks",
-		"4 channels, 1 frame for 8, 1 cell for 32x32 pixels",
+		"4 channels, 1 frame per 8, 1 cell per 32x32 pixels",
 	} {
 		assert.Contains(t, info.stdout, line)
 	}

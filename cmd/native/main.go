@@ -1,6 +1,6 @@
 // Command tessera encodes video to latents and decodes latents to video with
 // the VAEs of video generators, on any GPU that speaks WebGPU. `tessera -h`
-// lists the commands, `tessera decode --help` explains one.
+// lists the commands, `tessera decode --help` a command's everyday flags.
 package main
 
 import (
@@ -72,19 +72,21 @@ Exit codes:
 
 // cli is the command line.
 type cli struct {
-	JSON     bool   `help:"Print the result, or the error, as JSON on standard output."`
-	Quiet    bool   `short:"q" help:"Print only warnings and errors."`
-	Verbose  bool   `short:"v" help:"Print the details of an error, such as tensor names."`
-	Progress string `enum:"auto,bar,plain,json,none" default:"auto" placeholder:"HOW" help:"Progress on standard error: bar, plain (a line every few seconds), json (a line for each event, see docs/reference/events.md) or none; default bar on a terminal, else plain."`
+	Help     screenFlag `group:"every" short:"h" help:"Show the everyday flags."`
+	HelpAll  allFlag    `group:"every" help:"Show all flags, with examples."`
+	JSON     bool       `group:"every" help:"Print the result, or the error, as JSON on standard output."`
+	Quiet    bool       `group:"every" short:"q" help:"Print only warnings and errors."`
+	Verbose  bool       `group:"every" short:"v" help:"Print the details of an error, such as tensor names."`
+	Progress string     `group:"every" everyday:"" enum:"auto,bar,plain,json,none" default:"auto" placeholder:"HOW" help:"Progress on standard error: bar, plain, json or none; default bar on a terminal, else plain." more:"plain prints a line every few seconds, json a line for each event (docs/reference/events.md)."`
 
-	PrintVersion versionFlag `name:"version" short:"V" help:"Print the program's version."`
+	PrintVersion versionFlag `group:"every" name:"version" short:"V" help:"Print the program's version."`
 
 	Decode    decodeCmd    `cmd:"" help:"Decode a latent to video."`
 	Encode    encodeCmd    `cmd:"" help:"Encode a video to a latent."`
 	Roundtrip roundtripCmd `cmd:"" help:"Encode and decode a video, and measure the loss."`
 	Batch     batchCmd     `cmd:"" help:"Encode or decode many clips with one loaded model."`
 	Info      infoCmd      `cmd:"" help:"Describe a checkpoint, latent or video and its requirements."`
-	Plan      planCmd      `cmd:"" help:"Count the arithmetic, memory and time of a job, without running it."`
+	Plan      planCmd      `cmd:"" help:"Count a job's arithmetic, memory and time without running it."`
 	Models    modelsCmd    `cmd:"" help:"List published checkpoints and which of them are here."`
 	Pull      pullCmd      `cmd:"" help:"Download a published checkpoint by its name."`
 	Devices   devicesCmd   `cmd:"" help:"List the adapters and mark the default."`
@@ -156,7 +158,7 @@ func (a *app) execute(args []string) error {
 	}
 	var c cli
 	parser, err := kong.New(&c, kong.Name("tessera"), kong.Description(description), kong.Writers(a.Stdout, a.Stderr),
-		kong.Help(help(short(args))), kong.ConfigureHelp(kong.HelpOptions{Compact: true}), kong.ExplicitGroups(flags.Groups), kong.Bind(a, a.Terminal), kong.Exit(a.exit), vars(), kong.KindMapper(reflect.String, kong.MapperFunc(verbatim)), kong.NamedMapper("checkpoint", kong.MapperFunc(checkpointPath)))
+		kong.NoDefaultHelp(), kong.ExplicitGroups(flags.Groups), kong.Bind(a, a.Terminal), kong.Exit(a.exit), vars(), kong.KindMapper(reflect.String, kong.MapperFunc(verbatim)), kong.NamedMapper("checkpoint", kong.MapperFunc(checkpointPath)))
 	if err != nil {
 		panic(err)
 	}
@@ -170,7 +172,7 @@ func (a *app) execute(args []string) error {
 	}
 	if a.keep != "" {
 		if err := desktop.KeepModel(a.keep); err != nil {
-			a.Note("the checkpoint's path was not kept for dragged latents: %v", err)
+			a.Note("cannot remember the checkpoint for dragged latents: %v", err)
 		}
 	}
 	return nil
@@ -229,7 +231,7 @@ func usage(err error) error {
 	parse, ok := errors.AsType[*kong.ParseError](err)
 	if ok && parse.Context.Selected() != nil {
 		n := parse.Context.Selected()
-		hint = fmt.Sprintf("usage: tessera %s\n`tessera %s --help` explains the flags.\n", n.Summary(), n.Name)
+		hint = fmt.Sprintf("usage: tessera %s\n`tessera %s --help` explains the everyday flags, --help-all all flags.\n", n.Summary(), n.Name)
 	}
 	return terminal.Usage(err, hint)
 }

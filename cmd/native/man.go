@@ -14,7 +14,7 @@ type manCmd struct{}
 
 // Help is shown below the flags.
 func (manCmd) Help() string {
-	return `The page is generated from --help.
+	return `The page has the whole help of every command.
 
     tessera man | man -l -
     tessera man > ~/.local/share/man/man1/tessera.1`
@@ -38,7 +38,7 @@ func manual(m *kong.Application) string {
 	for _, n := range m.Children {
 		fmt.Fprintf(&b, ".SS %s\n%s\n", roff(n.Name), roff(n.Help))
 		for _, p := range n.Positional {
-			fmt.Fprintf(&b, ".TP\n.I %s\n%s\n", roff(p.Name), roff(p.Help))
+			fmt.Fprintf(&b, ".TP\n.I %s\n%s\n", roff(p.Name), roff(fullText(p)))
 		}
 		options(&b, n.Flags)
 		if n.Detail != "" {
@@ -70,7 +70,7 @@ func environment(all []*kong.Node) (vars [][2]string) {
 // options describes flags.
 func options(b *strings.Builder, flags []*kong.Flag) {
 	for _, f := range flags {
-		fmt.Fprintf(b, ".TP\n.B %s\n%s\n", roff(flagName(f)), roff(f.Help))
+		fmt.Fprintf(b, ".TP\n.B %s\n%s\n", roff(flagName(f)), roff(fullText(f.Value)))
 	}
 }
 

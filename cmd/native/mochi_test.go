@@ -19,7 +19,7 @@ func TestMochiForPeople(t *testing.T) {
 	require.Zero(t, info.code, info.stderr)
 	for _, line := range []string{
 		"Mochi 1 VAE (mochi1)", "32, 32, 32, 32, with 3, 3, 4, 9 blocks", "64, 32, 32, 32, with 9, 4, 3, 3 blocks",
-		"12 channels, 1 frame for 6, 1 cell for 8x8 pixels",
+		"12 channels, 1 frame per 6, 1 cell per 8x8 pixels",
 	} {
 		assert.Contains(t, info.stdout, line)
 	}

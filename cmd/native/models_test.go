@@ -68,7 +68,7 @@ func TestPullAndUse(t *testing.T) {
 			continue // it may have the model's numbers without its file
 		}
 		assert.Equal(t, job.ExitInput, o.code, "%v: %s", args, o.stderr)
-		assert.Contains(t, o.stderr, "qwen-image: is not on this machine: there is no such file, and the model qwen-image was not pulled\n  `tessera pull qwen-image` fetches qwen_image_vae.safetensors, 254 MB", "%v", args)
+		assert.Contains(t, o.stderr, "qwen-image: is not on this machine: no such file, and the model qwen-image was not pulled\n  `tessera pull qwen-image` fetches qwen_image_vae.safetensors, 254 MB", "%v", args)
 	}
 	require.Zero(t, *asked, "before it was asked for")
 

@@ -57,16 +57,16 @@ func TestHintsOfMemory(t *testing.T) {
 		require.Equal(t, job.ExitMemory, o.code, o.stdout+o.stderr)
 		return o.stderr
 	}
-	assert.Regexp(t, `needs .* on the device, the budget is .* \(--offload on has it, with \S+ MiB on the device and \S+ .iB on the host, --tile auto .*, --memory sets the budget\)`,
+	assert.Regexp(t, `needs .* on the device, the budget is .* \(--offload on fits it, with \S+ MiB on the device and \S+ .iB on the host, --tile auto .*, --memory sets the budget\)`,
 		refusal(append(args, fmt.Sprintf("--memory=%d", (on+off)/2))...))
 	assert.NotContains(t, refusal(append(args, fmt.Sprintf("--memory=%d", on/2))...), "--offload on")
 
 	full := fmt.Errorf("vae: what the decoder keeps: %w", vae.ErrHost)
 	none := func(vae.Options) (*vae.Plan, error) { panic("planned once more") }
 	assert.EqualError(t, machine.Unplanned(full, vae.Options{Offload: vae.OffloadOn}, none), full.Error()+
-		" (a smaller --tile takes less, --memory-format i8 takes about half, --offload off takes none, with tiles that fit the device, --host-memory sets what may be taken, other programs that end leave more)")
+		" (a smaller --tile needs less, --memory-format i8 needs about half, --offload off needs none, with tiles that fit the device, --host-memory sets the limit, ending other programs frees some)")
 	assert.EqualError(t, machine.Unplanned(full, vae.Options{Tile: tiling.Choice{Auto: true}, MemoryFormat: vae.MemoryI8, Host: 1}, none), full.Error()+
-		" (--offload off takes none, with tiles that fit the device, --host-memory sets what may be taken)")
+		" (--offload off needs none, with tiles that fit the device, --host-memory sets the limit)")
 }
 
 // --host-memory limits the memory on the host, in a plan and in a run. With a byte less
@@ -81,11 +81,11 @@ func TestHostMemoryFlag(t *testing.T) {
 	r := planJSON(t, bounded(host)[1:]...)
 	assert.Equal(t, []int64{host, host}, []int64{r.Host, r.HostFree})
 	o := tesseraEnv(t, noDevice, bounded(host)...)
-	assert.Contains(t, o.stdout, "at least: a run takes what --host-memory says, whatever is free\n")
+	assert.Contains(t, o.stdout, "at least: a run uses up to --host-memory, whatever is free\n")
 	assert.Less(t, planJSON(t, bounded(host - 1)[1:]...).Host, host)
 	o = tesseraEnv(t, noDevice, bounded(1<<20)...)
 	assert.Equal(t, job.ExitMemory, o.code, o.stdout)
-	assert.Regexp(t, `of the machine's memory, of which .* may be taken.*--host-memory sets what may be taken\)`, o.stderr)
+	assert.Regexp(t, `of host memory, the limit is .*--host-memory sets the limit\)`, o.stderr)
 
 	needDevice(t)
 	latent := latentFile(t, 16, 3, 4, 4)
@@ -94,7 +94,7 @@ func TestHostMemoryFlag(t *testing.T) {
 	}
 	o = run("--host-memory=2KiB")
 	assert.Equal(t, job.ExitMemory, o.code, o.stdout+o.stderr)
-	assert.Contains(t, o.stderr, "of which 2.0 KiB may be taken")
+	assert.Contains(t, o.stderr, "of host memory, the limit is 2.0 KiB")
 	o = run("--host-memory=1GiB")
 	assert.Zero(t, o.code, o.stderr)
 }

@@ -121,7 +121,7 @@ func TestDecodeLayoutsOfOthers(t *testing.T) {
 	}
 	refuse(t, []refusal{
 		{name: "32 channels of ComfyUI's", args: decode(wan21(t), hunyuan, ""), code: job.ExitInput, want: "latent has shape [1 32 2 2 4], expected [B,C,L,h,w] or [B,L,h,w,C] of 16 channels"},
-		{name: "another architecture", args: decode(wan21(t), cache, ""), code: job.ExitInput, want: `is a cache of musubi-tuner for "hunyuan_video", whose latents are HunyuanVideo's; the checkpoint is Wan 2.1's`},
+		{name: "another architecture", args: decode(wan21(t), cache, ""), code: job.ExitInput, want: `is a cache of musubi-tuner for "hunyuan_video" with latents of HunyuanVideo, expected Wan 2.1`},
 		{name: "moments unsaid", args: decode(wan21(t), bare, ""), code: job.ExitInput, want: "expected 16 channels first or last; --layout=MFHW reads 32 of them as means and log-variances"},
 		{name: "another layout", args: decode(tiny, plain, " --layout=HWC"), code: job.ExitInput, want: "latent has shape [16 2 2 4], expected 3 dimensions for --layout=HWC"},
 		{name: "no layout", args: decode(tiny, plain, " --layout=CFWH"), code: job.ExitUsage, want: `"CFWH", expected BCFHW, BFCHW, BFHWC, CFHW`},
@@ -201,11 +201,11 @@ func TestDecodeCachesOfTrainers(t *testing.T) {
 	}, pthtest.Options{Tuples: map[string][]int{"crop_offset": {0, 3}}}))
 	got, said = made(qwen(t), path("0.pt"))
 	assert.Equal(t, own, got, "OneTrainer")
-	assert.Contains(t, said, "0.pt: by OneTrainer, so the numbers are the model's own (--scale none)")
+	assert.Contains(t, said, "0.pt: by OneTrainer, so it is unscaled (--scale none)")
 
 	refuse(t, []refusal{
-		{name: "sd-scripts", args: "decode -m " + qwen(t) + " " + npz("cat_flux.npz") + " -o OUT.npy", code: job.ExitInput, want: `cat_flux.npz: is a cache of sd-scripts for "flux", whose latents are FLUX.1's; the checkpoint is Qwen-Image's`},
-		{name: "ai-toolkit", args: "decode -m " + wan21(t) + " " + ai("flux.safetensors", "flux1") + " -o OUT.npy", code: job.ExitInput, want: `flux.safetensors: is a cache of ai-toolkit for "flux1", whose latents are FLUX.1's; the checkpoint is Wan 2.1's`},
+		{name: "sd-scripts", args: "decode -m " + qwen(t) + " " + npz("cat_flux.npz") + " -o OUT.npy", code: job.ExitInput, want: `cat_flux.npz: is a cache of sd-scripts for "flux" with latents of FLUX.1, expected Qwen-Image`},
+		{name: "ai-toolkit", args: "decode -m " + wan21(t) + " " + ai("flux.safetensors", "flux1") + " -o OUT.npy", code: job.ExitInput, want: `flux.safetensors: is a cache of ai-toolkit for "flux1" with latents of FLUX.1, expected Wan 2.1`},
 	})
 }
 
@@ -229,7 +229,7 @@ func TestDecodeCachesOfPictures(t *testing.T) {
 		return writeTensors(t, path(word+".safetensors"), map[string]string{"architecture": word, "format_version": "1.0.1"},
 			tensor{"latents_" + key, shape, data}, tensor{"latents_control_" + key, shape, make([]float32, len(data))})
 	}
-	const own = ", so the numbers are the model's own (--scale none)"
+	const own = ", so it is unscaled (--scale none)"
 
 	flux1, data := checkpoint("ae.safetensors", synthetic.KLConfig{Latent: 16}), numbers(16*2*4)
 	plain := array(t, path("plain.npy"), []int{16, 1, 2, 4}, data)
@@ -283,9 +283,9 @@ func TestDecodeCachesOfPictures(t *testing.T) {
 
 	refuse(t, []refusal{
 		{name: "other channels", args: "decode -m " + sdxl + " " + path("flux_2_dev.safetensors") + " -o OUT.npy", code: job.ExitInput, want: `latent has shape [128 1 2], expected 4 channels first or last: it is a cache of musubi-tuner for "flux_2_dev"`},
-		{name: "another model", args: "decode -m " + sdxl + " " + zimage + " -o OUT.npy", code: job.ExitInput, want: `z_image.safetensors: is a cache of musubi-tuner for "z_image", whose latents are FLUX.1's; the checkpoint is SDXL's`},
-		{name: "another scale", args: "decode -m " + sdxl + " " + sdScriptsCache(t, path("cat_sd.npz"), latents, "") + " -o OUT.npy", code: job.ExitInput, want: `cat_sd.npz: is a cache of sd-scripts for "sd", whose latents are Stable Diffusion's; the checkpoint is SDXL's`},
-		{name: "another family", args: "decode -m " + wan21(t) + " " + zimage + " -o OUT.npy", code: job.ExitInput, want: `z_image.safetensors: is a cache of musubi-tuner for "z_image", whose latents are FLUX.1's; the checkpoint is Wan 2.1's`},
+		{name: "another model", args: "decode -m " + sdxl + " " + zimage + " -o OUT.npy", code: job.ExitInput, want: `z_image.safetensors: is a cache of musubi-tuner for "z_image" with latents of FLUX.1, expected SDXL`},
+		{name: "another scale", args: "decode -m " + sdxl + " " + sdScriptsCache(t, path("cat_sd.npz"), latents, "") + " -o OUT.npy", code: job.ExitInput, want: `cat_sd.npz: is a cache of sd-scripts for "sd" with latents of Stable Diffusion, expected SDXL`},
+		{name: "another family", args: "decode -m " + wan21(t) + " " + zimage + " -o OUT.npy", code: job.ExitInput, want: `z_image.safetensors: is a cache of musubi-tuner for "z_image" with latents of FLUX.1, expected Wan 2.1`},
 		{name: "pixels", args: "decode -m " + flux1 + " " + musubi("hidream_o1_image", "1x2x4_float32", []int{16, 2, 4}, data) + " -o OUT.npy", code: job.ExitInput, want: `is a cache of musubi-tuner for "hidream_o1_image", expected flux_kontext, z_image for FLUX.1`},
 	})
 }

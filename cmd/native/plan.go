@@ -27,15 +27,15 @@ import (
 )
 
 type planCmd struct {
-	Model     string       `short:"m" required:"" placeholder:"MODEL" env:"TESSERA_MODEL" help:"A name of 'tessera models', downloaded or not, or a checkpoint, of which only the header is read."`
-	Op        string       `enum:"decode,encode" default:"decode" help:"decode or encode."`
-	Frames    flags.Frames `default:"1" placeholder:"N" help:"Frames of the video."`
-	Size      flags.Pixels `placeholder:"WxH" help:"Size of the video in pixels, width x height; default 1280x720, of pictures 1024x1024."`
-	Precision string       `group:"device" enum:"f32,f16" default:"f16" help:"Storage of activations: f32 or f16."`
-	Layers    bool         `help:"List every layer."`
-	Map       bool         `help:"List the buffers on the device, their contents and lifetimes."`
-	Least     bool         `help:"Plan for the smallest --memory that the job runs with."`
-	Choices   bool         `help:"Compare one tile with --offload=on, one tile with --offload=off, and the largest tile within --memory with and without offload."`
+	Model     string       `group:"input" everyday:"" short:"m" required:"" placeholder:"MODEL" env:"TESSERA_MODEL" help:"Checkpoint, or a name of 'tessera models'." more:"plan reads only the checkpoint's header, and downloads nothing."`
+	Op        string       `group:"input" everyday:"" enum:"decode,encode" default:"decode" help:"Operation: decode or encode."`
+	Frames    flags.Frames `group:"input" everyday:"" default:"1" placeholder:"N" help:"Frames of the video."`
+	Size      flags.Pixels `group:"input" everyday:"" placeholder:"WxH" help:"Size of the video in pixels, width x height; default 1280x720, of pictures 1024x1024."`
+	Precision string       `group:"device" everyday:"" enum:"f32,f16" default:"f16" help:"Storage of activations: f32 or f16."`
+	Layers    bool         `group:"output" everyday:"" help:"List every layer."`
+	Map       bool         `group:"output" help:"List the buffers on the device, their contents and lifetimes."`
+	Least     bool         `group:"tiles" help:"Plan for the smallest --memory that the job runs with."`
+	Choices   bool         `group:"tiles" help:"Compare one tile with --offload=on, one tile with --offload=off, and the largest tile within --memory with and without offload."`
 	flags.Pictures
 	flags.Shortcuts
 	flags.Tiles
@@ -204,7 +204,7 @@ func absent(model string, err error) error {
 		return told
 	}
 	if _, there := os.Stat(model); errors.Is(err, fs.ErrNotExist) && there != nil { // otherwise one of its shards is missing
-		return terminal.Refused("--model=%s: there is no such file, expected a checkpoint or a name of `tessera models`", model)
+		return terminal.Refused("--model=%s: no such file, expected a checkpoint or a name of `tessera models`", model)
 	}
 	return err
 }
@@ -300,10 +300,10 @@ func (c *planCmd) tell(a *app, r *planned, p *vae.Plan) error {
 		cut += fmt.Sprintf(" of up to %d latent frames", r.Chunk)
 	}
 	if r.Depth > 0 {
-		cut += ", larger frames a few at a time"
+		cut += ", large frames in parts"
 	}
 	if r.Rows {
-		cut += ", made over what they are made of"
+		cut += ", convolutions write over their input"
 	}
 	if r.Expected > 0 {
 		a.Say("  time        %s expected on %s", terminal.About(time.Duration(r.Expected*float64(time.Second))), r.Adapter)
@@ -340,10 +340,10 @@ func (c *planCmd) tell(a *app, r *planned, p *vae.Plan) error {
 				parts = append(parts, engine.Bytes(m.bytes)+" of "+m.what)
 			}
 		}
-		a.Say("  on the host %s, of which %s cross for each frame: %s", strings.Join(parts, " and "), engine.Bytes(r.Moved/int64(r.Frames)), crossing(r))
-		rule := "a run takes three quarters of it, a plan is without that limit"
+		a.Say("  on the host %s, %s moved per frame: %s", strings.Join(parts, " and "), engine.Bytes(r.Moved/int64(r.Frames)), crossing(r))
+		rule := "a run uses at most 3/4 of it, the plan has no such limit"
 		if c.Host > 0 {
-			rule = "a run takes what --host-memory says, whatever is free"
+			rule = "a run uses up to --host-memory, whatever is free"
 		}
 		a.Say("  free there  %s at least: %s", engine.Bytes(r.HostFree), rule)
 	}
@@ -382,7 +382,7 @@ const link = 25e9
 // crossing says whether the transfers or the arithmetic take longer.
 func crossing(r *planned) string {
 	flops := 2 * float64(r.MACs+r.AttentionMACs) * link / float64(r.Moved)
-	return fmt.Sprintf("at %d GB/s that takes longer than the arithmetic on devices faster than %sFLOP/s", int(link/1e9), terminal.Scaled(int64(flops)))
+	return fmt.Sprintf("at %d GB/s this takes longer than the arithmetic on devices faster than %sFLOP/s", int(link/1e9), terminal.Scaled(int64(flops)))
 }
 
 // tellMap prints the content of the device buffers.

@@ -135,7 +135,7 @@ func TestPlanChoices(t *testing.T) {
 	assert.Regexp(t, `(?m)^  tiles +offload +device +host +free there +moved +MACs +exact +fits\n  one +yes +\S+ MiB +\S+ .iB +\S+ .iB +\S+ GiB +\S+ T +yes +yes\n  one +no +1\.\S+ GiB +0 bytes +0 bytes +0 bytes +\S+ T +yes +no\n  \d+ of \S+ +no .* no +yes$`, o.stdout)
 	assert.Equal(t, []int64{engine.HostFree(r.Host), engine.HostFree(r.Host), 0}, []int64{r.HostFree, away.Free, untiled.Free}, "three quarters of it are taken")
 	o = tesseraEnv(t, noDevice, append([]string{"plan", "--progress=none"}, args...)...)
-	assert.Contains(t, o.stdout, "\n  free there  "+engine.Bytes(r.HostFree)+" at least: a run takes three quarters of it, a plan is without that limit\n")
+	assert.Contains(t, o.stdout, "\n  free there  "+engine.Bytes(r.HostFree)+" at least: a run uses at most 3/4 of it, the plan has no such limit\n")
 	picture := planJSON(t, "--model=seedvr2", "--size=512x384", "--choices")
 	assert.Len(t, picture.Choices, 1, "a picture keeps nothing, and without a budget no tile is larger")
 }
@@ -194,7 +194,7 @@ func TestScaled(t *testing.T) {
 // An impossible plan is a usage error that says what is possible.
 func TestPlanRefuses(t *testing.T) {
 	for args, says := range map[string]string{
-		"--model=seedvr3 --size=64x64":                          "there is no such file, expected a checkpoint or a name of `tessera models`",
+		"--model=seedvr3 --size=64x64":                          "no such file, expected a checkpoint or a name of `tessera models`",
 		"--model=seedvr2 --size=720":                            "expected a width and a height of 1 to 32768 pixels, such as 1280x720",
 		"--model=seedvr2 --size=0x720":                          "expected a width and a height",
 		"--model=seedvr2 --size=1280x720x3":                     "expected a width and a height",
@@ -207,7 +207,7 @@ func TestPlanRefuses(t *testing.T) {
 		"--model=seedvr2 --size=64x64 --tile=7":                 "tile",
 		"--model=seedvr2 --size=64x64 --tiling=exact --tile=32": "tiling exact: not for this model, expected feather",
 		"--model=seedvr2 --size=64x64 --memory=none":            "expected a size",
-		"--model=seedvr2 --size=64x64 --tile=off --overlap=16":  "one tile overlaps nothing",
+		"--model=seedvr2 --size=64x64 --tile=off --overlap=16":  "a single tile has no overlap",
 	} {
 		o := tesseraEnv(t, noDevice, append([]string{"plan"}, strings.Fields(args)...)...)
 		assert.Equal(t, job.ExitUsage, o.code, "%s: %s", args, o.stderr)

@@ -169,11 +169,11 @@ func TestResumeRefuses(t *testing.T) {
 	leave(t, folder, args...)
 	kept := tree(t, folder)
 	for says, change := range map[string][]string{
-		"was begun with another choice of options": append(args, "--chunk=2"),
-		"was begun with another latent":            {"decode", "-m", tiny, latentFile(t, 16, 8, 16, 17), "-o", out, "--resume"},
-		"expected one, which makes the same again": append(args, "--adapter=0,1"),
-		"a stream can't be gone on with":           {"decode", "-m", tiny, latent, "-o", "-", "--resume"},
-		"is a batch of 2 clips, expected one":      {"decode", "-m", tiny, latentFile(t, 2, 16, 2, 2, 2), "-o", out, "--resume"},
+		"was started with another choice of options":      append(args, "--chunk=2"),
+		"was started with another latent":                 {"decode", "-m", tiny, latentFile(t, 16, 8, 16, 17), "-o", out, "--resume"},
+		"expected one, which repeats its results exactly": append(args, "--adapter=0,1"),
+		"a stream can't be continued":                     {"decode", "-m", tiny, latent, "-o", "-", "--resume"},
+		"is a batch of 2 clips, expected one":             {"decode", "-m", tiny, latentFile(t, 2, 16, 2, 2, 2), "-o", out, "--resume"},
 	} {
 		o := tessera(t, change...)
 		assert.Equal(t, job.ExitUsage, o.code, o.stderr)
@@ -191,7 +191,7 @@ func TestResumeRefuses(t *testing.T) {
 	}
 	o := tessera(t, args...)
 	assert.Equal(t, job.ExitUsage, o.code)
-	assert.Contains(t, o.stderr, "is of another moment than record.json")
+	assert.Contains(t, o.stderr, "does not belong to record.json")
 	for _, name := range []string{resume.FramesFile, "memory0", "memory1"} {
 		path := filepath.Join(folder, name)
 		info, err := os.Stat(path)
@@ -204,6 +204,6 @@ func TestResumeRefuses(t *testing.T) {
 	write(t, filepath.Join(folder, resume.RecordFile), []byte("{"))
 	o = tessera(t, args...)
 	assert.Equal(t, job.ExitUsage, o.code)
-	assert.Contains(t, o.stderr, "record.json is no record of --resume")
+	assert.Contains(t, o.stderr, "record.json is not a record of --resume")
 	assert.NoFileExists(t, out)
 }

@@ -21,16 +21,16 @@ import (
 type roundtripCmd struct {
 	flags.Checkpoint
 	flags.Forcing
-	Video  string `arg:"" help:"Video: .png, .jpg, .webp, .tiff, .exr, a folder of them, a pattern such as frame_%04d.png, .y4m, .npy, .safetensors, .pt, or anything ffmpeg reads."`
-	Output string `short:"o" required:"" placeholder:"OUT" help:"Decoded video, as for decode; OUT-sheet.png beside it shows original, decoded and difference."`
-	Format string `placeholder:"FORMAT" help:"Format of standard output (--output=-), without a sheet: y4m, npy or safetensors; default y4m."`
+	Video  string `arg:"" help:"Video, picture, or folder of pictures; - reads standard input." more:"Formats: .png, .jpg, .webp, .tiff, .exr, patterns such as frame_%04d.png, .y4m, .npy, .safetensors, .pt, and what ffmpeg reads."`
+	Output string `group:"output" everyday:"" short:"o" required:"" placeholder:"OUT" help:"Decoded video, as for decode; OUT-sheet.png beside it shows original, decoded and difference."`
+	Format string `group:"output" placeholder:"FORMAT" help:"Format of standard output (--output=-), without a sheet: y4m, npy or safetensors; default y4m."`
 	flags.Clobbering
 	flags.Sampling
 	flags.Pictures
 	flags.VideoInput
 	flags.VideoOutput
-	Audio string     `default:"input" placeholder:"FROM" help:"File with the sound for the output, or none; default: the input video."`
-	FPS   flags.Rate `name:"fps" placeholder:"RATE" help:"Frame rate of the output; default: that of the video, else 24."`
+	Audio string     `group:"output" default:"input" placeholder:"FROM" help:"File with the sound for the output, or none; default: the input video."`
+	FPS   flags.Rate `group:"output" name:"fps" placeholder:"RATE" help:"Frame rate of the output; default: that of the video, else 24."`
 	flags.Device
 	flags.Profiling
 	flags.Tiles

@@ -32,26 +32,26 @@ import (
 )
 
 type serveCmd struct {
-	Models    []string      `name:"model" short:"m" sep:"none" placeholder:"[NAME=]FILE" help:"Checkpoint for programs, called NAME or by its file's name; may be repeated. Default: none, only the page is served."`
-	As        []string      `sep:"none" placeholder:"[NAME=]MODEL" help:"Model of an AutoencoderKL checkpoint, as for decode, for all checkpoints or the one called NAME: ${kinds}. A request may choose another."`
-	Listen    string        `aliases:"addr" default:"127.0.0.1:7878" placeholder:"HOST:PORT" help:"Address to listen on; default 127.0.0.1:7878; port 0 means any free port. Programs on other machines need a token."`
-	Memory    flags.Bytes   `placeholder:"SIZE" help:"Limit of device memory for programs' jobs, such as 6GiB; default as for decode."`
-	Host      flags.Bytes   `name:"host-memory" placeholder:"SIZE" help:"Limit of host memory for programs' jobs, such as 20GiB; default as for decode."`
-	Disk      flags.Bytes   `default:"10GiB" placeholder:"SIZE" help:"Limit of disk space for programs' inputs and results; default 10GiB."`
-	Jobs      string        `placeholder:"DIR" help:"Folder for jobs and their results; default: one per port in the user's cache folder."`
-	Keep      time.Duration `default:"24h" placeholder:"TIME" help:"How long to keep a finished job, such as 90m; default 24h."`
-	Queue     int           `default:"512" placeholder:"N" help:"Requests of programs that may wait; further requests receive 429 with Retry-After. Default 512."`
-	TokenFile string        `placeholder:"FILE" help:"Tokens for programs, one per line, as NAME TOKEN or TOKEN. Default: the printed token, and only for other machines."`
-	TLSCert   string        `name:"tls-cert" placeholder:"FILE" help:"Certificate chain (PEM), to serve https instead of http."`
-	TLSKey    string        `name:"tls-key" placeholder:"FILE" help:"Key of the certificate (PEM)."`
-	Folder    string        `placeholder:"DIR" help:"Folder of checkpoints and latents that pages may open by name; default none."`
-	Page      string        `placeholder:"DIR" help:"Serve the page from this folder instead of the built-in one."`
-	Open      bool          `help:"Open the page in the browser."`
+	Models    []string      `group:"server" everyday:"" name:"model" short:"m" sep:"none" placeholder:"[NAME=]FILE" help:"Checkpoint for programs, named NAME or after its file; repeatable; default: serve only the page."`
+	As        []string      `group:"server" sep:"none" placeholder:"[NAME=]MODEL" help:"Model of an AutoencoderKL checkpoint, as for decode, for all checkpoints or the one called NAME: ${kinds}. A request may choose another."`
+	Listen    string        `group:"server" everyday:"" aliases:"addr" default:"127.0.0.1:7878" placeholder:"HOST:PORT" help:"Address to listen on; default 127.0.0.1:7878; port 0 means any free port." more:"Programs on other machines need a token."`
+	Memory    flags.Bytes   `group:"tiles" everyday:"" placeholder:"SIZE" help:"Limit of device memory for programs' jobs, such as 6GiB; default as for decode."`
+	Host      flags.Bytes   `group:"tiles" name:"host-memory" placeholder:"SIZE" help:"Limit of host memory for programs' jobs, such as 20GiB; default as for decode."`
+	Disk      flags.Bytes   `group:"tiles" default:"10GiB" placeholder:"SIZE" help:"Limit of disk space for programs' inputs and results; default 10GiB."`
+	Jobs      string        `group:"server" placeholder:"DIR" help:"Folder for jobs and their results; default: one per port in the user's cache folder."`
+	Keep      time.Duration `group:"server" default:"24h" placeholder:"TIME" help:"How long to keep a finished job, such as 90m; default 24h."`
+	Queue     int           `group:"server" default:"512" placeholder:"N" help:"Requests of programs that may wait; further requests receive 429 with Retry-After. Default 512."`
+	TokenFile string        `group:"server" everyday:"" placeholder:"FILE" help:"Tokens for programs, one per line, as NAME TOKEN or TOKEN." more:"Default: the printed token, which only other machines need."`
+	TLSCert   string        `group:"server" name:"tls-cert" placeholder:"FILE" help:"Certificate chain (PEM), to serve https instead of http."`
+	TLSKey    string        `group:"server" name:"tls-key" placeholder:"FILE" help:"Key of the certificate (PEM)."`
+	Folder    string        `group:"server" everyday:"" placeholder:"DIR" help:"Folder of checkpoints and latents that pages may open by name; default none."`
+	Page      string        `group:"server" placeholder:"DIR" help:"Serve the page from this folder instead of the built-in one."`
+	Open      bool          `group:"server" everyday:"" help:"Open the page in the browser."`
 	Backend   string        `group:"device" enum:"auto,vulkan,d3d12,metal" default:"auto" env:"TESSERA_BACKEND" help:"Graphics API: auto, vulkan, d3d12 or metal."`
 
 	AllowNoAdapter bool          `group:"device" help:"Start without a usable adapter; then only the page works."`
 	Adapter        flags.Adapter `group:"device" default:"best" placeholder:"N" help:"Adapter by its number in 'tessera devices'; default the best."`
-	Precision      string        `group:"device" enum:"auto,f32,f16" default:"auto" help:"Storage of activations in programs' jobs: auto (f16 on a GPU that has it), f32 or f16."`
+	Precision      string        `group:"device" everyday:"" enum:"auto,f32,f16" default:"auto" help:"Storage of activations in programs' jobs: auto (f16 if the GPU supports it), f32 or f16."`
 	flags.ShaderCache
 	flags.Tuning
 	Dawn string `group:"device" placeholder:"FILE" help:"Dawn library; default: searched beside the program, in the user's cache and in the system."`
@@ -115,13 +115,13 @@ func (c *serveCmd) Run(a *app) error {
 		return err
 	}
 	if t := s.Token(); t != "" && len(tokens) == 0 && len(models) > 0 {
-		a.Note("programs ask with Authorization: Bearer %s", t)
+		a.Note("programs send Authorization: Bearer %s", t)
 	}
 	a.Note("Ctrl-C ends it.")
 	if c.Open {
 		remove, err := desktop.OpenPage(s.URL())
 		if err != nil {
-			a.Warn("no browser could be opened: %v", err)
+			a.Warn("cannot open a browser: %v", err)
 		}
 		defer remove()
 		go func() {
@@ -157,7 +157,7 @@ func (c *serveCmd) jobs() (string, error) {
 	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		return "", fmt.Errorf("no folder for jobs, --jobs names one: %w", err)
+		return "", fmt.Errorf("cannot find a folder for jobs: %w; --jobs chooses one", err)
 	}
 	return filepath.Join(cache, "tessera", "jobs-"+port), nil
 }
@@ -186,7 +186,7 @@ func (c *serveCmd) models() ([]api.Model, error) {
 		}
 		path = found
 		if slices.ContainsFunc(all, func(m api.Model) bool { return m.Name == name }) {
-			return nil, terminal.Refused("--model=%s: another is called %s, expected NAME=FILE with a different name", text, name)
+			return nil, terminal.Refused("--model=%s: the name %s is taken, expected NAME=FILE with another name", text, name)
 		}
 		all = append(all, api.Model{Name: name, Path: path, Settings: vae.Settings{Precision: vae.Precision(c.Precision)}})
 	}
@@ -202,7 +202,7 @@ func (c *serveCmd) models() ([]api.Model, error) {
 			}
 		}
 		if !found {
-			return nil, terminal.Refused("--as=%s: no --model is called %.60q", text, name)
+			return nil, terminal.Refused("--as=%s: no --model is named %.60q", text, name)
 		}
 	}
 	return all, nil
@@ -231,7 +231,7 @@ func (c *serveCmd) tokens(ctx context.Context) (map[string]string, error) {
 		}
 		token := words[len(words)-1]
 		if len(words) > 2 || len(token) < minToken {
-			return nil, job.BadInput("--token-file %s: line %d is not NAME TOKEN with a token of %d characters at least", c.TokenFile, i+1, minToken)
+			return nil, job.BadInput("--token-file %s: line %d is invalid, expected NAME TOKEN with a token of at least %d characters", c.TokenFile, i+1, minToken)
 		}
 		all[token] = words[0]
 		if len(words) == 1 {
@@ -239,7 +239,7 @@ func (c *serveCmd) tokens(ctx context.Context) (map[string]string, error) {
 		}
 	}
 	if len(all) == 0 {
-		return nil, job.BadInput("--token-file %s: holds no token", c.TokenFile)
+		return nil, job.BadInput("--token-file %s: no token, expected one per line", c.TokenFile)
 	}
 	return all, nil
 }

@@ -97,12 +97,12 @@ func TestServeRefuses(t *testing.T) {
 		{[]string{"serve", "--tls-cert", "x.pem"}, job.ExitUsage, "--tls-cert and --tls-key: expected both or none"},
 		{[]string{"serve", "--tls-cert", none, "--tls-key", none}, job.ExitInput, "--tls-cert " + none},
 		{[]string{"serve", "--token-file", none}, job.ExitInput, "--token-file"},
-		{[]string{"serve", "--token-file", empty}, job.ExitInput, "holds no token"},
-		{[]string{"serve", "--token-file", short}, job.ExitInput, "line 2 is not NAME TOKEN with a token of 16 characters"},
+		{[]string{"serve", "--token-file", empty}, job.ExitInput, "no token, expected one per line"},
+		{[]string{"serve", "--token-file", short}, job.ExitInput, "line 2 is invalid, expected NAME TOKEN with a token of at least 16 characters"},
 		{[]string{"serve", "--model", none}, job.ExitInput, none},
-		{[]string{"serve", "--listen", "127.0.0.1:0", "--model", "a=" + tiny, "--as", "b=sdxl"}, job.ExitUsage, `--as=b=sdxl: no --model is called "b"`},
+		{[]string{"serve", "--listen", "127.0.0.1:0", "--model", "a=" + tiny, "--as", "b=sdxl"}, job.ExitUsage, `--as=b=sdxl: no --model is named "b"`},
 		{[]string{"serve", "--listen", "127.0.0.1:0", "--model", "a=" + tiny, "--as", "sdxl"}, job.ExitInput, `cannot be opened as "sdxl": no other model has its tensors`},
-		{[]string{"serve", "--listen", "127.0.0.1:0", "--model", "a=" + tiny, "--model", "a=" + tiny}, job.ExitUsage, "another is called a"},
+		{[]string{"serve", "--listen", "127.0.0.1:0", "--model", "a=" + tiny, "--model", "a=" + tiny}, job.ExitUsage, "the name a is taken"},
 	} {
 		var stdout, stderr bytes.Buffer
 		if c.args[1] != "--page" {

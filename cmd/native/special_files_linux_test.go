@@ -34,8 +34,8 @@ func TestThingsForFiles(t *testing.T) {
 		{[]string{"batch", "-m", tiny, "--manifest", pipe}, job.ExitUsage, "pipe: a named pipe, not a regular file; --manifest - reads standard input"},
 		{[]string{"batch", "-m", tiny, "--manifest", "/dev/zero"}, job.ExitUsage, "/dev/zero: a device, not a regular file"},
 		{[]string{"batch", "-m", tiny, "--manifest", sparse}, job.ExitUsage, "sparse has 1099511627776 bytes, expected at most 268435456"},
-		{[]string{"serve", "--page", dir, "--token-file", "/dev/zero"}, job.ExitInput, "/dev/zero: has more than 1048576 bytes"},
-		{[]string{"serve", "--page", dir, "--tls-cert", "/dev/zero", "--tls-key", "/dev/zero"}, job.ExitInput, "/dev/zero: has more than 1048576 bytes"},
+		{[]string{"serve", "--page", dir, "--token-file", "/dev/zero"}, job.ExitInput, "/dev/zero: more than 1048576 bytes, expected at most 1048576"},
+		{[]string{"serve", "--page", dir, "--tls-cert", "/dev/zero", "--tls-key", "/dev/zero"}, job.ExitInput, "/dev/zero: more than 1048576 bytes, expected at most 1048576"},
 	} {
 		o := tessera(t, c.args...)
 		assert.Equal(t, c.code, o.code, c.args)

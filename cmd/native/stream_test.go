@@ -152,7 +152,7 @@ func TestStreamedPictures(t *testing.T) {
 		o := piped(t, strings.NewReader(read(t, path)), "encode", "-m", tiny, "-", "-o", "-", "--format=npy")
 		require.Equal(t, 0, o.code, o.stderr)
 		assert.Equal(t, read(t, out), o.stdout, path)
-		assert.Equal(t, strings.Contains(file.stderr, "is turned as"), strings.Contains(o.stderr, "is turned as"), "%s: %s", path, o.stderr)
+		assert.Equal(t, strings.Contains(file.stderr, "is rotated as"), strings.Contains(o.stderr, "is rotated as"), "%s: %s", path, o.stderr)
 	}
 }
 

@@ -95,11 +95,11 @@ func TestRefusedCaches(t *testing.T) {
 		{name: "sides", args: "encode -m " + wan21(t) + " " + odd + " -o OUT.safetensors --cache=musubi", code: job.ExitInput, want: "a video of 32x24, expected sides in multiples of 16"},
 		{name: "frames", args: in + "--cache=musubi", code: job.ExitInput, want: "4 frames, expected 1, 5, 9 and so on"},
 		{name: "pictures", args: "encode -m " + qwen(t) + " " + four + " -o OUT.safetensors --cache=musubi", code: job.ExitInput, want: "4 frames, expected one picture for Qwen-Image"},
-		{name: "scale", args: in + "--cache=musubi --scale=none", code: job.ExitUsage, want: "expected no --scale=none and no --moments"},
-		{name: "moments", args: in + "--cache=musubi --moments", code: job.ExitUsage, want: "expected no --scale=none and no --moments"},
-		{name: "format", args: "encode -m " + wan21(t) + " " + four + " -o OUT.npy --latent-key=x", code: job.ExitUsage, want: `its ending is ".npy", expected .safetensors for a cache`},
+		{name: "scale", args: in + "--cache=musubi --scale=none", code: job.ExitUsage, want: "with --scale=none or --moments, expected neither"},
+		{name: "moments", args: in + "--cache=musubi --moments", code: job.ExitUsage, want: "with --scale=none or --moments, expected neither"},
+		{name: "format", args: "encode -m " + wan21(t) + " " + four + " -o OUT.npy --latent-key=x", code: job.ExitUsage, want: `extension ".npy", expected .safetensors for a cache`},
 		{name: "stream", args: "encode -m " + wan21(t) + " " + four + " -o - --latent-key=x", code: job.ExitUsage, want: "a cache of latents is a file"},
 		{name: "folder", args: in + "--latent-name=a/b", code: job.ExitUsage, want: "expected a name without a folder"},
-		{name: "placeholder", args: in + "--latent-name={fps}", code: job.ExitUsage, want: "--latent-name: {fps} is not known, expected {name}"},
+		{name: "placeholder", args: in + "--latent-name={fps}", code: job.ExitUsage, want: "--latent-name: {fps} is unknown, expected {name}"},
 	})
 }

@@ -30,7 +30,7 @@ var starts = []start{
 	{begins: []string{gguf}, is: "is a GGUF file, whose weights are quantised for other programs", do: "take the VAE's .safetensors or .pth: `tessera models` lists the known ones", always: true},
 	{begins: []string{"<?xml"}, is: "is an XML text, which servers send in place of a file", do: "download it again"},
 	{begins: []string{"\x89hdf"}, is: "is an HDF5 file, expected safetensors or torch's", do: "take the model's .safetensors or .pth"},
-	{begins: []string{"\x93numpy"}, is: "is a NumPy array, expected named tensors", do: "as a latent it is called .npy; of a checkpoint take the .safetensors"},
+	{begins: []string{"\x93numpy"}, is: "is a NumPy array, expected named tensors", do: "rename a latent to .npy; for a checkpoint use its .safetensors"},
 	{begins: []string{"7z\xbc\xaf\x27\x1c"}, is: "is a 7-Zip archive", do: "unpack it"},
 	{begins: []string{"rar!"}, is: "is a RAR archive", do: "unpack it"},
 	{begins: []string{"\x1f\x8b\x08"}, is: "is a gzip archive", do: "unpack it"},
@@ -58,7 +58,7 @@ func ByStart(name string, head []byte, more func() []byte) *Mistake {
 		return m
 	}
 	if len(head) == zeros && bytes.Count(head, []byte{0}) == zeros {
-		return &Mistake{Is: "is zeros at its beginning, as where a download broke off", Do: again(name)}
+		return &Mistake{Is: "is zeros at the start, as after an interrupted download", Do: again(name)}
 	}
 	return nil
 }
@@ -127,7 +127,7 @@ func Cut(name string, has, wants int64) *Mistake {
 	}
 	m := &Mistake{Is: fmt.Sprintf("is cut short: it has %d bytes, expected %d %s", has, wants, by), Do: again(name)}
 	if ext := strings.ToLower(path.Ext(name)); ext == ".part" || ext == ".crdownload" || ext == ".aria2" || ext == ".incomplete" {
-		m.Do = "wait for the download, which gives it another name when it is whole"
+		m.Do = "wait until the download is complete and renames it"
 	}
 	return m
 }

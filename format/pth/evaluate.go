@@ -39,7 +39,7 @@ func (m *machine) pop(n int) ([]any, error) {
 	}
 	at := len(m.stack) - n
 	if at < floor {
-		return nil, fmt.Errorf("%d values asked for, there are %d", n, len(m.stack)-floor)
+		return nil, fmt.Errorf("%d values needed, there are %d", n, len(m.stack)-floor)
 	}
 	top := m.stack[at:]
 	m.stack = m.stack[:at]

@@ -11,7 +11,7 @@ import (
 
 // ErrSeveral means that a file consists of several of torch.save's files, one after
 // another. The offsets in the last one's directory would then be wrong.
-var ErrSeveral = errors.New("several files of torch.save lie in it, one behind the other")
+var ErrSeveral = errors.New("it contains several files of torch.save")
 
 // checkStart refuses a zip that begins at byte start, after another zip.
 func (a *archive) checkStart(start int64) error {
@@ -44,7 +44,7 @@ func Parts(r io.ReaderAt, size int64) ([]Part, error) {
 			return nil, err
 		}
 		if parts = append(parts, p); len(parts) > maxParts {
-			return nil, fmt.Errorf("more than %d files of torch.save lie in it", maxParts)
+			return nil, fmt.Errorf("it contains more than %d files of torch.save", maxParts)
 		}
 		end = p.Offset
 	}
@@ -70,7 +70,7 @@ func lastPart(a *archive) (Part, error) {
 	}
 	start := a.size - records - length - offset
 	if length < 0 || offset < 0 || start < 0 || start >= a.size {
-		return Part{}, fmt.Errorf("the file of torch.save that ends at byte %d is said to have a directory of %d bytes behind %d", a.size, length, offset)
+		return Part{}, fmt.Errorf("the file of torch.save that ends at byte %d has a directory of %d bytes after %d bytes, which is impossible", a.size, length, offset)
 	}
 	return Part{start, a.size - start}, nil
 }

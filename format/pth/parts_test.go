@@ -58,7 +58,7 @@ func TestParts(t *testing.T) {
 		f, err := pth.Read(r, int64(len(all)), "shard_0.bin")
 		if len(files) > 1 {
 			require.ErrorIs(t, err, pth.ErrSeveral, about)
-			require.ErrorContains(t, err, "pth: shard_0.bin: several files of torch.save lie in it, one behind the other: the last begins at byte ", about)
+			require.ErrorContains(t, err, "pth: shard_0.bin: it contains several files of torch.save: the last begins at byte ", about)
 		} else {
 			require.NoError(t, err, about)
 			require.NoError(t, f.Close())
@@ -94,12 +94,12 @@ func TestRefusedParts(t *testing.T) {
 		want string
 	}{
 		"end cut":          {all[:len(all)-1], "no file of torch.save ends at byte "},
-		"start cut":        {all[7:], "is said to have a directory of "},
+		"start cut":        {all[7:], "has a directory of "},
 		"something before": {append([]byte("0123456789012345678901234567890123456789"), all...), "no file of torch.save ends at byte 40"},
 		"too little":       {all[len(all)-10:], "no file of torch.save ends at byte 10"},
-		"length":           {huge(40, 1<<62), "is said to have a directory of 4611686018427387904 bytes behind "},
-		"negative":         {huge(48, 1<<63), "is said to have a directory of "},
-		"both":             {huge(40, 1<<63-1), "is said to have a directory of "},
+		"length":           {huge(40, 1<<62), "has a directory of 4611686018427387904 bytes after "},
+		"negative":         {huge(48, 1<<63), "has a directory of "},
+		"both":             {huge(40, 1<<63-1), "has a directory of "},
 	} {
 		_, err := pth.Parts(bytes.NewReader(c.file), int64(len(c.file)))
 		assert.ErrorContains(t, err, c.want, about)
@@ -110,5 +110,5 @@ func TestRefusedParts(t *testing.T) {
 		many.Write(one)
 	}
 	_, err := pth.Parts(bytes.NewReader(many.Bytes()), int64(many.Len()))
-	require.EqualError(t, err, "more than 32768 files of torch.save lie in it")
+	require.EqualError(t, err, "it contains more than 32768 files of torch.save")
 }

@@ -144,8 +144,8 @@ func TestTorchUntyped(t *testing.T) {
 func TestTorchRefused(t *testing.T) {
 	for file, want := range map[string]string{
 		"transposed": `tensor "weight": shape [2 3] has strides [1 2], expected [3 1]: save it again`,
-		"legacy":     `torch's format of before version 1.6, expected a zip: load it and save it again`,
-		"module":     `it asks for "torch.nn.modules.container.Sequential", allowed are only tensors and containers`,
+		"legacy":     `torch's format before version 1.6, expected a zip: load it and save it again`,
+		"module":     `it uses "torch.nn.modules.container.Sequential", expected only tensors and containers`,
 		"protocol4":  `pickle protocol 4, expected 2`,
 	} {
 		both(t, func(t *testing.T, u unpickler) {

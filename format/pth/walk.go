@@ -165,11 +165,11 @@ func (w *walker) check(i instruction) error {
 		w.memo = max(w.memo, n+1)
 	case opGet1, opGet4:
 		if n := i.number(); n >= w.memo {
-			return fmt.Errorf("memo number %d is asked for, there are %d", n, w.memo)
+			return fmt.Errorf("memo number %d does not exist, there are %d", n, w.memo)
 		}
 	case opGlobal:
 		if known(i.arg) == nil {
-			return fmt.Errorf("it asks for %s, allowed are only tensors and containers: "+
+			return fmt.Errorf("it uses %s, expected only tensors and containers: "+
 				"it holds more than a state_dict, and might run code", quote.Name(strings.Replace(i.arg, "\n", ".", 1)))
 		}
 	}
@@ -178,7 +178,7 @@ func (w *walker) check(i instruction) error {
 
 func (w *walker) take(n int) (string, error) {
 	if n > len(w.data)-w.at {
-		return "", fmt.Errorf("%d bytes asked for, the pickle has %d more: truncated", n, len(w.data)-w.at)
+		return "", fmt.Errorf("%d bytes needed, the pickle has %d more: truncated", n, len(w.data)-w.at)
 	}
 	w.at += n
 	return w.data[w.at-n : w.at], nil

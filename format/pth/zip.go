@@ -64,7 +64,7 @@ func (a *archive) recognise() error {
 	}
 	switch {
 	case strings.HasPrefix(head, LegacyMagic), len(head) > 262 && head[257:262] == "ustar":
-		return fmt.Errorf("it is in torch's format of before version 1.6, expected a zip: load it and %s", resave)
+		return fmt.Errorf("it is in torch's format before version 1.6, expected a zip: load it and %s", resave)
 	case !strings.HasPrefix(head, "PK\x03\x04"):
 		return fmt.Errorf("it begins with %q, expected a zip as torch.save writes it", head[:min(len(head), 4)])
 	}
@@ -149,7 +149,7 @@ func (a *archive) directory() error {
 		b = b[n:]
 	}
 	if int64(len(a.entries)) != e.entries {
-		return fmt.Errorf("the zip's directory has %d entries, its end says %d", len(a.entries), e.entries)
+		return fmt.Errorf("the zip's directory has %d entries, expected %d as its end says", len(a.entries), e.entries)
 	}
 	return nil
 }
@@ -158,10 +158,10 @@ func (a *archive) directory() error {
 // because torch writes entries in order. It returns where the next entry may begin.
 func (a *archive) add(z zipEntry, at int64) (int64, error) {
 	if _, ok := a.entries[z.name]; ok {
-		return 0, fmt.Errorf("%s is there twice", quote.Name(z.name))
+		return 0, fmt.Errorf("%s appears twice", quote.Name(z.name))
 	}
 	if z.header < at {
-		return 0, fmt.Errorf("%s begins at byte %d, expected %d or later, behind the entry before it", quote.Name(z.name), z.header, at)
+		return 0, fmt.Errorf("%s begins at byte %d, expected %d or later, after the previous entry", quote.Name(z.name), z.header, at)
 	}
 	head := z.header + localLen + int64(len(z.name))
 	if head < 0 || head > a.size || z.packed > a.size-head {
@@ -260,7 +260,7 @@ func (a *archive) offset(z zipEntry) (int64, error) {
 	case z.method != 0:
 		return 0, fmt.Errorf("is compressed (method %d), expected stored: %s", z.method, resave)
 	case z.size != z.packed:
-		return 0, fmt.Errorf("is stored in %d bytes and said to be %d", z.packed, z.size)
+		return 0, fmt.Errorf("is stored in %d bytes, expected %d", z.packed, z.size)
 	}
 	name := int64(len(z.name))
 	b, err := a.bytes(z.header, localLen+name, "local header")

@@ -92,7 +92,7 @@ func (w *weight) as(l layout) string {
 			return ""
 		}
 	}
-	return fmt.Sprintf("is %s, and said to be quantised as %s", w.from.DType, quote.Name(l.Format))
+	return fmt.Sprintf("is %s, but its metadata says %s", w.from.DType, quote.Name(l.Format))
 }
 
 // oneOf reports whether a format is a variant of a type; the variants differ in what part

@@ -153,7 +153,7 @@ func (q *File) add(t safetensors.Tensor) {
 		w.reason = q.unscaled(w, base)
 	}
 	if _, there := q.Tensor(name); there && name != t.Name {
-		w.reason = "is there twice, once as " + quote.Name(t.Name)
+		w.reason = "appears twice, once as " + quote.Name(t.Name)
 	}
 	switch {
 	case w.reason != "":
@@ -266,11 +266,11 @@ func (q *File) unscaled(w *weight, base string) string {
 		return ""
 	}
 	if w.marked {
-		return "is said to have scales, and has none"
+		return "has no scales, but its metadata says so"
 	}
 	for _, prefix := range q.markers {
 		if strings.HasPrefix(w.from.Name, prefix) && strings.HasSuffix(w.from.Name, ".weight") {
-			return fmt.Sprintf("has no scale: %s says that there is %s", quote.Name(prefix+"scaled_fp8"), quote.Name(base+"scale_weight"))
+			return fmt.Sprintf("has no scale, but %s implies %s", quote.Name(prefix+"scaled_fp8"), quote.Name(base+"scale_weight"))
 		}
 	}
 	return ""

@@ -198,8 +198,8 @@ func TestReasons(t *testing.T) {
 	w := raw("w.weight", e4m3, []int{2, 2}, ones(4)...)
 	one := floats("w.weight_scale", nil, 1)
 	for want, all := range map[string][]synthetic.Raw{
-		`has no scale: "scaled_fp8" says that there is "w.scale_weight"`:            {raw("scaled_fp8", e4m3, []int{0}), w},
-		`is said to have scales, and has none`:                                      {text("w.comfy_quant", `{"format": "float8_e4m3fn"}`), w},
+		`has no scale, but "scaled_fp8" implies "w.scale_weight"`:                   {raw("scaled_fp8", e4m3, []int{0}), w},
+		`has no scales, but its metadata says so`:                                   {text("w.comfy_quant", `{"format": "float8_e4m3fn"}`), w},
 		`is 8-bit integers without scales`:                                          {raw("w.weight", i8, []int{2, 1}, 1, 2)},
 		`is quantised as "nvfp4"`:                                                   {text("w.comfy_quant", `{"format": "nvfp4"}`), raw("w.weight", u8, []int{2, 1}, 1, 2), raw("w.weight_scale", e4m3, []int{2, 1}, 1, 1), floats("w.weight_scale_2", nil, 1)},
 		`is quantised as nvfp4, or another with scales of scales`:                   {raw("w.weight", u8, []int{2, 1}, 1, 2), raw("w.weight_scale", e4m3, []int{2, 1}, 1, 1), floats("w.weight_scale_2", nil, 1)},
@@ -207,7 +207,7 @@ func TestReasons(t *testing.T) {
 		`has scales "w.weight_scale" of type F8_E8M0, expected floats`:              {w, raw("w.weight_scale", safetensors.F8E8M0, []int{2, 1}, 1, 1)},
 		`is quantised as "int8_tensorwise" after a rotation (convrot)`:              {text("w.comfy_quant", `{"format": "int8_tensorwise", "convrot": true, "convrot_groupsize": 256}`), raw("w.weight", i8, []int{2, 1}, 1, 2), one},
 		`is quantised as "int8_tensorwise" after a rotation (convrot) `:             {text("w.comfy_quant", `{"format": "int8_tensorwise", "params": {"convrot": true}}`), raw("w.weight", i8, []int{2, 1}, 1, 2), one},
-		`is I8, and said to be quantised as "float8_e4m3fn"`:                        {text("w.comfy_quant", `{"format": "float8_e4m3fn"}`), raw("w.weight", i8, []int{2, 1}, 1, 2), one},
+		`is I8, but its metadata says "float8_e4m3fn"`:                              {text("w.comfy_quant", `{"format": "float8_e4m3fn"}`), raw("w.weight", i8, []int{2, 1}, 1, 2), one},
 		`is quantised as "unreadable w.comfy_quant"`:                                {text("w.comfy_quant", `{"format"`), w, one},
 		`is quantised as bitsandbytes' nf4`:                                         {raw("w.weight", u8, []int{2, 1}, 1, 2), floats("w.weight.absmax", []int{1}, 1), floats("w.weight.quant_map", []int{16}, make([]float32, 16)...), text("w.weight.quant_state.bitsandbytes__nf4", "{}")},
 		`is quantised as bitsandbytes' fp4`:                                         {raw("w.weight", u8, []int{2, 1}, 1, 2), floats("w.weight.absmax", []int{1}, 1), text("w.weight.quant_state.bitsandbytes__fp4", "{}")},
@@ -218,7 +218,7 @@ func TestReasons(t *testing.T) {
 		`has scales "w.weight_scale" of shape [2 2], which fit no shape of [2 2 1]`: {raw("w.weight", e4m3, []int{2, 2, 1}, ones(4)...), floats("w.weight_scale", []int{2, 2}, 1, 1, 1, 1)},
 		`has scales "w.weight_scale" of shape [0]`:                                  {w, floats("w.weight_scale", []int{0})},
 		`has "w.scale_weight_tensor" without scales`:                                {w, floats("w.scale_weight_tensor", nil, 1)},
-		`is there twice, once as "w.weight._data"`:                                  {w, raw("w.weight._data", i8, []int{2, 1}, 1, 2), floats("w.weight._scale", nil, 1)},
+		`appears twice, once as "w.weight._data"`:                                   {w, raw("w.weight._data", i8, []int{2, 1}, 1, 2), floats("w.weight._scale", nil, 1)},
 		`is U8 with scales, expected fp8 or int8`:                                   {raw("w.weight", u8, []int{2, 1}, 1, 2), one},
 	} {
 		t.Run(want, func(t *testing.T) {

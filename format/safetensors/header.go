@@ -93,7 +93,7 @@ func checkOffsets(entries []entry, dataSize int64) error {
 			return fmt.Errorf("%s: data_offsets [%d,%d] end before they begin", where, e.begin, e.end)
 		}
 		if e.begin > at {
-			return fmt.Errorf("%s: data begins at %d, expected %d: a hole of %d bytes behind %s",
+			return fmt.Errorf("%s: data begins at %d, expected %d: a gap of %d bytes after %s",
 				where, e.begin, at, e.begin-at, before)
 		}
 		if e.begin < at {
@@ -313,7 +313,7 @@ func (p parser) token() (json.Token, error) {
 // end allows only white space after the object.
 func (p parser) end() error {
 	if _, err := p.dec.Token(); !errors.Is(err, io.EOF) {
-		return fmt.Errorf("header goes on behind its object at byte %d, expected only spaces", p.dec.InputOffset())
+		return fmt.Errorf("header continues after its object at byte %d, expected only spaces", p.dec.InputOffset())
 	}
 	return nil
 }

@@ -53,7 +53,7 @@ func (t Tensor) Bytes() int64 { return t.bytes }
 // from the byte offset on.
 func (t Tensor) ReadRaw(dst []byte, offset int64) error {
 	if offset < 0 || offset > t.Bytes() || int64(len(dst)) > t.Bytes()-offset {
-		return t.errorf("bytes %d to %d asked for, it has %d", offset, offset+int64(len(dst)), t.Bytes())
+		return t.errorf("bytes %d to %d requested, it has %d", offset, offset+int64(len(dst)), t.Bytes())
 	}
 	if len(dst) == 0 {
 		return nil
@@ -72,7 +72,7 @@ func (t Tensor) ReadF32(dst []float32, start int) error {
 		return t.errorf("dtype is %s, expected F16, BF16, F32 or F64", t.DType)
 	}
 	if start < 0 || start > t.Elements() || len(dst) > t.Elements()-start {
-		return t.errorf("elements %d to %d asked for, it has %d", start, start+len(dst), t.Elements())
+		return t.errorf("elements %d to %d requested, it has %d", start, start+len(dst), t.Elements())
 	}
 	size := t.DType.Bits() / 8
 	buffer := make([]byte, min(chunk, len(dst))*size)

@@ -168,7 +168,7 @@ func encodeHeader(specs []Spec, metadata map[string]string) ([]byte, int64, erro
 		case !utf8.ValidString(s.Name):
 			return nil, 0, fmt.Errorf("safetensors: tensor %s: name is not UTF-8", quote.Name(s.Name))
 		case seen[s.Name]:
-			return nil, 0, fmt.Errorf("safetensors: tensor %s: name is reserved or given twice", quote.Name(s.Name))
+			return nil, 0, fmt.Errorf("safetensors: tensor %s: name is reserved or used twice", quote.Name(s.Name))
 		}
 		seen[s.Name] = true
 		if text.Len() > 1 {

@@ -24,7 +24,7 @@ func TestWriterRefusesSpecs(t *testing.T) {
 		metadata map[string]string
 		want     string
 	}{
-		{"twice", []Spec{{"a", F32, nil}, {"a", F32, nil}}, nil, `tensor "a": name is reserved or given twice`},
+		{"twice", []Spec{{"a", F32, nil}, {"a", F32, nil}}, nil, `tensor "a": name is reserved or used twice`},
 		{"reserved", []Spec{{"__metadata__", F32, nil}}, nil, `name is reserved`},
 		{"dtype", []Spec{{"a", "F33", nil}}, nil, `tensor "a": dtype "F33" is unknown`},
 		{"negative", []Spec{{"a", F32, []int{2, -1}}}, nil, `tensor "a": shape [2 -1] has a negative dimension`},

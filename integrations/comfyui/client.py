@@ -126,7 +126,7 @@ class Server:
         return TesseraError(f"{self.address}: {text}")
 
     def strange(self, what):
-        return TesseraError(f"{self.address} answers {what}, as no tessera server does")
+        return TesseraError(f"{self.address} answers {what}, expected a tessera server")
 
     def tell(self, method, path, body=None, headers=None):
         """Send a request and return the JSON of its response."""
@@ -142,17 +142,17 @@ class Server:
         state = self.tell(method, path, body, headers)
         known = isinstance(state, dict) and isinstance(state.get("state"), str)
         if not known or not re.fullmatch("[0-9a-f]{32}", str(state.get("id"))) or not whole(state.get("bytes"), 0):
-            raise self.strange("with JSON that is no job's state")
+            raise self.strange("with JSON that is not a job's state")
         progress, warnings = state.get("progress") or {}, state.get("warnings") or []
         if not isinstance(progress, dict) or not number(progress.get("done", 0)) or not isinstance(warnings, list):
-            raise self.strange("with JSON that is no job's state")
+            raise self.strange("with JSON that is not a job's state")
         return state
 
     def floats(self, state):
         """Return the shape [T,H,W,C] of a job's float32 output."""
         shape = state.get("shape")
         if not isinstance(shape, list) or len(shape) != 4 or not all(map(whole, shape)) or 4 * math.prod(shape) != state.get("bytes"):
-            raise self.strange("with a shape that is not the frames' bytes")
+            raise self.strange("with a shape that does not match the frames")
         return shape
 
     def memory(self, size):
@@ -160,7 +160,7 @@ class Server:
         try:
             return bytearray(size)
         except (MemoryError, OverflowError) as err:
-            raise TesseraError(f"{self.address} answers with {size} bytes, and this machine has no memory for them") from err
+            raise TesseraError(f"{self.address} answers with {size} bytes, more than this machine's free memory") from err
 
     def config(self):
         """Return the model's name and the server's description of it."""
@@ -174,7 +174,7 @@ class Server:
                     raise TypeError
                 c["independent"], c["comfyui_unscaled"], c["comfyui_folded"], c["model"] + ""
         except (KeyError, TypeError, AttributeError):
-            raise self.strange("with JSON that is no list of models") from None
+            raise self.strange("with JSON that is not a list of models") from None
         if not models:
             raise TesseraError(f"{self.address} serves no model: start it with `tessera serve -m CHECKPOINT`")
         if self.model and self.model not in names:

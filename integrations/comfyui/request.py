@@ -115,7 +115,7 @@ class Request:
             z = torch.from_numpy(numpy.load(bytesio.BytesIO(made), allow_pickle=False))
             return z.reshape(1, *z.shape[-4:])
         except (ValueError, TypeError, EOFError, OSError, RuntimeError, MemoryError) as err:
-            raise self.server.strange("with a latent that is no .npy") from err
+            raise self.server.strange("with a latent that is not .npy") from err
 
 
 def shape(clip):

@@ -161,7 +161,7 @@ func TestOptions(t *testing.T) {
 	t.Logf("%d lines of random options: %v", 4*count(t), counts)
 }
 
-// kindOf maps the exit codes in --help to their names.
+// kindOf maps the exit codes in --help-all to their names.
 var kindOf = map[int]string{
 	job.ExitDone: "done", job.ExitFailed: "failed", job.ExitUsage: "usage", job.ExitInput: "input", job.ExitDevice: "device", job.ExitMemory: "memory", job.ExitInterrupted: "interrupted",
 }
@@ -222,7 +222,7 @@ func (p place) check(t *testing.T, args []string, o outcome, what string) {
 	if o.code != job.ExitDone {
 		assert.NotEmpty(t, strings.TrimSpace(o.text+o.stdout), "nothing is said of it: %s", what)
 	}
-	if slices.Contains(args, "--json") && !has("--help", "-h", "--version", "help") {
+	if slices.Contains(args, "--json") && !has("--help", "--help-all", "-h", "--version", "help") {
 		d := json.NewDecoder(strings.NewReader(o.stdout))
 		var err error
 		for n := 0; err == nil; n++ {

@@ -341,7 +341,7 @@ def killed(line, z):
         with open(f"/proc/{keeper}/task/{keeper}/children") as f:
             os.kill(int(f.read()), signal.SIGKILL)
         for ask in (lambda: list(frames), lambda: vae.decode(z), vae.models):
-            said_why(ask, "the program ended with signal 9, having said:\n", "Ctrl-C ends it.")
+            said_why(ask, "the program ended with signal 9 and printed:\n", "Ctrl-C ends it.")
     said_why(vae.models, "the program was closed")
 
 

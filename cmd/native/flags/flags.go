@@ -36,23 +36,28 @@ import (
 
 // Groups are the headings in the list of flags.
 var Groups = []kong.Group{
-	{Key: "device", Title: "Device:"},
-	{Key: "tiles", Title: "Tiles and memory:"},
+	{Key: "server", Title: "Server"},
+	{Key: "input", Title: "Input"},
+	{Key: "output", Title: "Output and video"},
+	{Key: "latents", Title: "Latents"},
+	{Key: "tiles", Title: "Tiles and memory"},
+	{Key: "device", Title: "Device"},
+	{Key: "every", Title: "Every command"},
 }
 
 // Checkpoint names the checkpoint.
 type Checkpoint struct {
-	Model string `short:"m" required:"" type:"checkpoint" placeholder:"MODEL" env:"TESSERA_MODEL" help:"Checkpoint, .safetensors, .pth or the .index.json of several files: SeedVR2, Wan 2.1, Wan 2.2, Qwen-Image, Qwen-Image 2.1, HunyuanVideo, HunyuanVideo 1.5, HunyuanImage 2.1, LTX-2, Mochi 1, CogVideoX, Cosmos 1.0, Stable Diffusion, SDXL, SD 3, FLUX.1, FLUX.2 and tiny autoencoders (TAESD, TAEHV), alone or inside a whole checkpoint."`
+	Model string `group:"input" everyday:"" short:"m" required:"" type:"checkpoint" placeholder:"MODEL" env:"TESSERA_MODEL" help:"Checkpoint: .safetensors, .pth or .index.json, or the name of a pulled one." more:"Models: SeedVR2, Wan 2.1, Wan 2.2, Qwen-Image, Qwen-Image 2.1, HunyuanVideo, HunyuanVideo 1.5, HunyuanImage 2.1, LTX-2, Mochi 1, CogVideoX, Cosmos 1.0, Stable Diffusion, SDXL, SD 3, FLUX.1, FLUX.2 and tiny autoencoders (TAESD, TAEHV), alone or inside a whole checkpoint."`
 }
 
 // Forcing loads a checkpoint that would be refused.
 type Forcing struct {
-	Force bool `help:"Load a checkpoint even if its weights look damaged: all zero, or every picture would be flat."`
+	Force bool `group:"input" help:"Load a checkpoint even if its weights look damaged: all zero, or every picture would be flat."`
 }
 
 // Clobbering decides whether existing outputs are replaced.
 type Clobbering struct {
-	NoClobber bool `help:"Fail if the output exists; by default it is replaced. Inputs are never replaced."`
+	NoClobber bool `group:"output" help:"Fail if the output exists; by default it is replaced. Inputs are never replaced."`
 }
 
 // Begin checks the files; every command calls it before it opens anything.
@@ -79,7 +84,7 @@ type Device struct {
 	Backend   string   `group:"device" enum:"auto,vulkan,d3d12,metal" default:"auto" env:"TESSERA_BACKEND" help:"Graphics API: auto, vulkan, d3d12 or metal."`
 	Adapter   Adapters `group:"device" default:"best" placeholder:"N" help:"Adapter by its number in 'tessera devices'; default the best. With several (0,1) or all, the adapters share the tiles of a job; the first one combines them."`
 	Dawn      string   `group:"device" placeholder:"FILE" help:"Dawn library; default: searched beside the program, in the user's cache and in the system."`
-	Precision string   `group:"device" enum:"auto,f32,f16" default:"auto" help:"Storage of activations: auto (f16 on a GPU that has it), f32 or f16."`
+	Precision string   `group:"device" everyday:"" enum:"auto,f32,f16" default:"auto" help:"Storage of activations: auto (f16 if the GPU supports it), f32 or f16."`
 	ShaderCache
 	Tuning
 	Shortcuts
@@ -160,10 +165,10 @@ func (f Device) Settings(force Forcing) vae.Settings {
 // Tiles chooses how the work is cut.
 type Tiles struct {
 	Tiling  string   `group:"tiles" enum:"feather,exact,diffusers,default" default:"default" placeholder:"TILING" help:"How tiles are combined: exact (the result of one tile), feather (blended) or diffusers (blended as in diffusers); default exact if the model supports it and it fits, else feather."`
-	Tile    *Tile    `group:"tiles" placeholder:"TILE" help:"Tile size in pixels: off, auto (the largest that fits), N or HxW; default 512, or less if that does not fit; 256 for diffusers."`
+	Tile    *Tile    `group:"tiles" everyday:"" placeholder:"TILE" help:"Tile size in pixels: off, auto (the largest that fits), N or HxW; default 512, or less to fit." more:"The default for --tiling=diffusers is 256."`
 	Overlap *Overlap `group:"tiles" placeholder:"N" help:"Overlap of neighbouring tiles in pixels, N or HxW; default 64, or half of a tile under 128. Exact tiles have a halo instead."`
-	Memory  Bytes    `group:"tiles" placeholder:"SIZE" help:"Limit of device memory, such as 6GiB; default three quarters of a graphics card's memory, half of memory shared with the host."`
-	Host    Bytes    `name:"host-memory" group:"tiles" placeholder:"SIZE" help:"Limit of host memory for --offload, such as 20GiB; default three quarters of what is free, 2GiB if unknown."`
+	Memory  Bytes    `group:"tiles" everyday:"" placeholder:"SIZE" help:"Limit of device memory, such as 6GiB; default 3/4 of a card's memory, 1/2 if the host shares it."`
+	Host    Bytes    `name:"host-memory" group:"tiles" placeholder:"SIZE" help:"Limit of host memory for --offload, such as 20GiB; default 3/4 of free memory, 2GiB if unknown."`
 	Format  string   `name:"memory-format" group:"tiles" enum:"f16,i8" default:"f16" help:"Storage of causal memory, the frames that convolutions keep for later frames: f16 (f32 with --precision=f32) or i8 (8 bits with scales; pictures change slightly)."`
 	Offload string   `group:"tiles" enum:"auto,on,off" default:"auto" help:"Keep causal memory, then weights, in host memory: auto (if a graphics card's memory is too small), on or off. The result is the same."`
 	Chunk   Chunk    `group:"tiles" placeholder:"N" help:"Latent frames per slice, N or auto: 4 or 2 if the job then uses at most a quarter of --memory, else 1; default auto. Changes speed and memory, and the result only with --memory-format=i8."`
@@ -175,7 +180,7 @@ func (f Tiles) Validate() error {
 	case f.Overlap != nil && f.Tiling == string(vae.Exact):
 		return errors.New("--overlap with --tiling=exact: exact tiles have a halo and no overlap, expected one of the two")
 	case f.Overlap != nil && f.Tile != nil && tiling.Choice(*f.Tile) == (tiling.Choice{}):
-		return errors.New("--overlap with --tile=off: one tile overlaps nothing, expected one of the two")
+		return errors.New("--overlap with --tile=off: a single tile has no overlap, expected one of the two")
 	}
 	o, err := f.Choices().Options()
 	if err != nil {
@@ -205,13 +210,13 @@ func (f Tiles) Choices() job.Choices {
 
 // Pictures treats frames as separate pictures.
 type Pictures struct {
-	Independent *bool `name:"independent-frames" negatable:"" help:"Treat each frame as a separate picture with its own latent frame; default for Qwen-Image and for latents encoded this way."`
+	Independent *bool `group:"latents" name:"independent-frames" negatable:"" help:"Treat each frame as a separate picture with its own latent frame; default for Qwen-Image and for latents encoded this way."`
 }
 
 // LatentLayout says how a latent is laid out in its file.
 type LatentLayout struct {
-	Layout Layout  `placeholder:"ORDER" help:"Order of the latent's dimensions, such as CFHW, FCHW, BCFHW or BFCHW: B batch, C channels (M for moments), F frames, H and W; default: found from the number of channels."`
-	Size   *Pixels `placeholder:"WxH" help:"Size in pixels, width x height, of packed latents [B,N,4C] or [N,4C] from pipelines of Qwen-Image, FLUX.1 and FLUX.2."`
+	Layout Layout  `group:"latents" placeholder:"ORDER" help:"Order of the latent's dimensions, such as CFHW, FCHW, BCFHW or BFCHW: B batch, C channels (M for moments), F frames, H and W; default: found from the number of channels."`
+	Size   *Pixels `group:"latents" placeholder:"WxH" help:"Size in pixels, width x height, of packed latents [B,N,4C] or [N,4C] from pipelines of Qwen-Image, FLUX.1 and FLUX.2."`
 }
 
 // Choose adds the flags to a job's choices.
@@ -321,7 +326,7 @@ func (f *Bytes) UnmarshalText(text []byte) error {
 
 // Scaling chooses the scale of latents' numbers.
 type Scaling struct {
-	Scale string `enum:"pipeline,none,default" default:"default" placeholder:"SCALE" help:"Scale of the latent: pipeline (as diffusion pipelines exchange it) or none (the VAE's own numbers); default pipeline, for ComfyUI's .latent none, except SeedVR2 and FLUX.2."`
+	Scale string `group:"latents" everyday:"" enum:"pipeline,none,default" default:"default" placeholder:"SCALE" help:"Scale of the latent: pipeline (as diffusion pipelines use) or none (the VAE's own numbers)." more:"Default pipeline; for ComfyUI's .latent files none, except SeedVR2 and FLUX.2."`
 }
 
 // Choice returns the requested scale; "" for the default.
@@ -334,14 +339,14 @@ func (f Scaling) Choice() string {
 
 // Sampling chooses how a latent is drawn from its distribution.
 type Sampling struct {
-	Sample bool    `xor:"numbers" help:"Draw the latent from its distribution; default: the mean."`
-	Seed   *uint64 `placeholder:"N" help:"Seed of --sample; the same on every device. Default 0."`
+	Sample bool    `group:"latents" xor:"numbers" help:"Draw the latent from its distribution; default: the mean."`
+	Seed   *uint64 `group:"latents" placeholder:"N" help:"Seed of --sample; the same on every device. Default 0."`
 }
 
 // Validate refuses a seed without a sample.
 func (f Sampling) Validate() error {
 	if f.Seed != nil && !f.Sample {
-		return fmt.Errorf("--seed=%d without --sample: the mean has no seed", *f.Seed)
+		return fmt.Errorf("--seed=%d without --sample, expected both: the mean has no seed", *f.Seed)
 	}
 	return nil
 }

@@ -20,10 +20,10 @@ import (
 // TrainerCache writes latents as trainers store them: in a file and a tensor with the
 // names that the trainer looks for.
 type TrainerCache struct {
-	Cache       string `enum:"musubi,none" default:"none" placeholder:"TRAINER" help:"Write a trainer's latent cache: musubi (musubi-tuner). The trainer's suffix is added to --output's name."`
-	LatentName  string `placeholder:"NAME" help:"Name of the file in --output's folder. Placeholders: {name} is --output's name without its extension, {frames}, {height}, {width} the video's, {T}, {H}, {W} the latent's; {frames:3} has at least three digits."`
-	LatentKey   string `placeholder:"KEY" help:"Name of the tensor in the file, with the same placeholders and {dtype}; default latent."`
-	LatentDtype string `enum:"float32,bfloat16,float16,default" default:"default" placeholder:"DTYPE" help:"Type of the tensor: float32, bfloat16 or float16; default float32, for musubi bfloat16."`
+	Cache       string `group:"latents" enum:"musubi,none" default:"none" placeholder:"TRAINER" help:"Write a trainer's latent cache: musubi (musubi-tuner). The trainer's suffix is added to --output's name."`
+	LatentName  string `group:"latents" placeholder:"NAME" help:"Name of the file in --output's folder. Placeholders: {name} is --output's name without its extension, {frames}, {height}, {width} the video's, {T}, {H}, {W} the latent's; {frames:3} has at least three digits."`
+	LatentKey   string `group:"latents" placeholder:"KEY" help:"Name of the tensor in the file, with the same placeholders and {dtype}; default latent."`
+	LatentDtype string `group:"latents" enum:"float32,bfloat16,float16,default" default:"default" placeholder:"DTYPE" help:"Type of the tensor: float32, bfloat16 or float16; default float32, for musubi bfloat16."`
 }
 
 // Asked reports whether any of these flags is given.
@@ -57,7 +57,7 @@ var latentTypes = map[string]safetensors.DType{"float32": safetensors.F32, "bflo
 // CachedLatent returns where and how to write the latent of an encoding.
 func (f TrainerCache) CachedLatent(c vae.Config, e job.Encoding, output string) (*CachedLatent, error) {
 	if ext := strings.ToLower(filepath.Ext(output)); ext != ".safetensors" {
-		return nil, terminal.Refused("--output=%s: its ending is %q, expected .safetensors for a cache", output, ext)
+		return nil, terminal.Refused("--output=%s: extension %q, expected .safetensors for a cache", output, ext)
 	}
 	name, key, dtype := cmp.Or(f.LatentName, "{name}"), cmp.Or(f.LatentKey, "latent"), f.LatentDtype
 	var meta map[string]string
@@ -114,7 +114,7 @@ func filled(text string, values map[string]any) (string, error) {
 			digits, _ := strconv.Atoi(m[2])
 			return fmt.Sprintf("%0*d", digits, v)
 		}
-		unknown = fmt.Errorf("%s is not known, expected {name}, {frames}, {height}, {width}, {T}, {H}, {W} or, in a key, {dtype}", whole)
+		unknown = fmt.Errorf("%s is unknown, expected {name}, {frames}, {height}, {width}, {T}, {H}, {W} or, in a key, {dtype}", whole)
 		return ""
 	})
 	return text, unknown
@@ -140,7 +140,7 @@ func musubiOf(c vae.Config, e job.Encoding) (*musubi, error) {
 	case short == "":
 		return nil, job.BadInput("--cache=musubi: the checkpoint is of %s, expected Wan 2.1 or Qwen-Image", c.Model)
 	case e.Options.Unscaled:
-		return nil, terminal.Refused("--cache=musubi with numbers of the model's own: expected no --scale=none and no --moments")
+		return nil, terminal.Refused("--cache=musubi with --scale=none or --moments, expected neither: the trainer reads scaled latents")
 	case f.Height%musubiSides != 0 || f.Width%musubiSides != 0:
 		return nil, job.BadInput("--cache=musubi: a video of %dx%d, expected sides in multiples of %d, those of the trainer's bucket", f.Width, f.Height, musubiSides)
 	case f.Frames > 1 && e.Options.Independent:

@@ -12,10 +12,10 @@ import (
 
 // VideoInput chooses how a video is read.
 type VideoInput struct {
-	AcceptDamaged bool   `help:"Keep the readable part of a damaged or truncated video, with a warning; by default it is refused."`
-	Matrix        string `enum:"bt601,bt709,bt2020,default" default:"default" placeholder:"MATRIX" help:"Colour matrix of the video: bt601, bt709 or bt2020; default: as tagged in the file, else bt601, as ffmpeg writes."`
-	Track         uint8  `placeholder:"N" help:"Video track to read, counted from 1, including covers; default: what players show, the first marked as default, else the first that is not a cover."`
-	ToneMap       bool   `help:"Convert HDR video and pictures (PQ, HLG) to SDR with ffmpeg's zscale and tonemap; by default the numbers are used unchanged."`
+	AcceptDamaged bool   `group:"input" help:"Keep the readable part of a damaged or truncated video, with a warning; by default it is refused."`
+	Matrix        string `group:"input" enum:"bt601,bt709,bt2020,default" default:"default" placeholder:"MATRIX" help:"Colour matrix of the video: bt601, bt709 or bt2020; default: as tagged in the file, else bt601, as ffmpeg writes."`
+	Track         uint8  `group:"input" placeholder:"N" help:"Video track to read, counted from 1, including covers; default: what players show, the first marked as default, else the first that is not a cover."`
+	ToneMap       bool   `group:"input" help:"Convert HDR video and pictures (PQ, HLG) to SDR with ffmpeg's zscale and tonemap; by default the numbers are used unchanged."`
 }
 
 // OpenVideo opens a clip.
@@ -39,9 +39,9 @@ func (f VideoInput) OpenVideo(ctx context.Context, t *terminal.Terminal, path st
 
 // VideoOutput chooses what ffmpeg writes.
 type VideoOutput struct {
-	CRF    string `name:"crf" placeholder:"N" help:"Quality of ffmpeg's output, lower is better; default 16 for H.264, 18 for VP9."`
-	Codec  string `placeholder:"NAME" help:"ffmpeg encoder; default libx264, for .webm libvpx-vp9."`
-	PixFmt string `placeholder:"NAME" help:"ffmpeg pixel format; default yuv420p, for odd sizes yuv444p. Pictures: rgb24 (default) or rgb48be (16 bits). OpenEXR: gbrpf32le (default) or gbrpf16le, also for a folder."`
+	CRF    string `group:"output" everyday:"" name:"crf" placeholder:"N" help:"Quality of ffmpeg's video, lower is better; default 16 for H.264, 18 for VP9."`
+	Codec  string `group:"output" placeholder:"NAME" help:"ffmpeg encoder; default libx264, for .webm libvpx-vp9."`
+	PixFmt string `group:"output" placeholder:"NAME" help:"ffmpeg pixel format; default yuv420p, for odd sizes yuv444p. Pictures: rgb24 (default) or rgb48be (16 bits). OpenEXR: gbrpf32le (default) or gbrpf16le, also for a folder."`
 }
 
 // CreateVideo starts an output with the flags and o.

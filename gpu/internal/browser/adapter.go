@@ -28,7 +28,7 @@ func adapters(backend string) ([]*adapter, error) {
 		return nil, err
 	}
 	var list []*adapter
-	reason := "the browser found no GPU that it may use; is hardware acceleration on in its settings, and the graphics driver up to date?"
+	reason := "the browser found no usable GPU: check hardware acceleration in its settings, and the graphics driver"
 	for _, preference := range []string{"high-performance", "low-power"} {
 		v, err := request(gpu, "requestAdapter", map[string]any{"powerPreference": preference})
 		switch {

@@ -56,7 +56,7 @@ func navigatorGPU() (js.Value, error) {
 	}
 	why := errors.New("this browser has no WebGPU (navigator.gpu is missing): a current Chrome, Edge, Safari or Firefox has it, perhaps behind a setting")
 	if secure := js.Global().Get("isSecureContext"); !secure.IsUndefined() && !secure.Bool() {
-		why = errors.New("WebGPU is only there on pages from https:// or from localhost, and this one is from neither")
+		why = errors.New("WebGPU needs a page from https:// or localhost, and this one is from neither")
 	}
 	return js.Value{}, fmt.Errorf("browser: %w: %w", driver.ErrNoLibrary, why)
 }

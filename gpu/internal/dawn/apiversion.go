@@ -41,7 +41,7 @@ const (
 	sTypeCache       = 0x50007
 )
 
-var errTooOld = errors.New("this Dawn is of before summer 2025, whose structs and numbers differ: take a newer one")
+var errTooOld = errors.New("this Dawn is older than summer 2025 and has other structs and numbers: use a newer one")
 
 // tooOld reports whether the library writes limits with the tail that they had until
 // spring 2025. Such a library has the exports of api2025, but different feature

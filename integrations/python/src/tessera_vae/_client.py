@@ -139,7 +139,7 @@ class Server:
             found = [m for m in models if name in (None, m.name)]
             if not found or (name is None and len(found) > 1):
                 names = ", ".join(m.name for m in models) or "none"
-                raise TesseraError(f"model is {name or 'not said'}, expected one of {self.address}'s: {names}")
+                raise TesseraError(f"model is {name or 'missing'}, expected one of {self.address}'s: {names}")
             self._config = found[0]
         return self._config
 
@@ -249,7 +249,7 @@ class Server:
         try:
             data = bytearray(size)
         except (MemoryError, OverflowError) as err:
-            raise TesseraError(f"{self.address} answers with {size} bytes, and this machine has no memory for them") from err
+            raise TesseraError(f"{self.address} answers with {size} bytes, more than this machine's free memory") from err
         view, at = memoryview(data), 0
         try:
             while at < size and (n := reply.readinto(view[at:])):
@@ -323,7 +323,7 @@ class Server:
             return self._strange(f"{reply.status} {reply.reason}", reply.status)
 
     def _strange(self, what: str, status: int = 0) -> TesseraError:
-        return TesseraError(f"{self.address} answers {what}, as no tessera server does", status)
+        return TesseraError(f"{self.address} answers {what}, expected a tessera server", status)
 
     def _told(self, reply: http.client.HTTPResponse) -> Any:
         try:

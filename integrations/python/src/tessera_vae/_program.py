@@ -97,7 +97,7 @@ class Program(Server):
         code = self._process.returncode
         how = f"signal {code - 128}" if code > 128 else f"exit code {code}"
         said = "\n".join(self.messages().splitlines()[-5:])
-        return f"the program ended with {how}, having said:\n{said}" if said else f"the program ended with {how}"
+        return f"the program ended with {how} and printed:\n{said}" if said else f"the program ended with {how}"
 
     def messages(self) -> str:
         """Return what the program wrote to standard error."""
