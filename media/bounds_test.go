@@ -112,7 +112,7 @@ func TestMemoryOfOrders(t *testing.T) {
 		{[]int{1 << 16, 16, 512, 512}, "2097152", "pictures: all of it once more"},
 	} {
 		_, err := ReadLatent(sparse(t, "z.npy", "", c.shape...), 16)
-		require.ErrorContains(t, err, "takes "+c.takes+" MiB of memory", c.reason)
+		require.ErrorContains(t, err, "needs "+c.takes+" MiB of memory", c.reason)
 	}
 }
 

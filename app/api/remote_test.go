@@ -343,7 +343,7 @@ func TestMalformed(t *testing.T) {
 		"no dtype":            {"POST", "/v1/decode?shape=1", nil, 400, `dtype is \"\", expected float16, bfloat16, float32`},
 		"integers":            {"POST", "/v1/decode?shape=1&dtype=int64", nil, 400, `dtype is \"int64\"`},
 		"a shape of words":    {"POST", "/v1/decode?shape=[a]&dtype=float32", nil, 400, `shape contains \"[a]\", expected whole numbers`},
-		"a negative side":     {"POST", "/v1/decode?shape=[1,-16,1,1,1]&dtype=float32", nil, 400, "shape has -16 in it"},
+		"a negative side":     {"POST", "/v1/decode?shape=[1,-16,1,1,1]&dtype=float32", nil, 400, "shape contains -16"},
 		"six sides":           {"POST", "/v1/decode?shape=1,1,1,1,1,1&dtype=float32", nil, 400, "shape has 6 numbers"},
 		"a huge latent":       {"POST", "/v1/decode?shape=[1,16,1000,900,900]&dtype=float32", nil, 413, "a latent of shape [1 16 1000 900 900]"},
 		"a huge frame":        {"POST", "/v1/decode?shape=[1,16,1,1,9000]&dtype=float32", nil, 413, "16384x16384"},

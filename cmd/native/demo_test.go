@@ -111,7 +111,7 @@ func TestInfo(t *testing.T) {
 	assert.Positive(t, m.Needs[0].Tiled)
 	assert.GreaterOrEqual(t, m.Needs[1].Tiled, m.Needs[0].Tiled)
 	o := succeed(t, "info", tiny)
-	for _, word := range []string{"SeedVR2 VAE (seedvr2)", "scaling 0.9152, shift 0", "in tiles of 512", "24, 32, 48, 48", "2,550,187 in 250 tensors", "250 F16", "16 channels", "512x512", "1280x720", "1920x1080", "time a frame", "GiB"} {
+	for _, word := range []string{"SeedVR2 VAE (seedvr2)", "scaling 0.9152, shift 0", "in tiles of 512", "24, 32, 48, 48", "2,550,187 in 250 tensors", "250 F16", "16 channels", "512x512", "1280x720", "1920x1080", "time per frame", "GiB"} {
 		assert.Contains(t, o.stdout, word)
 	}
 	// Without a device info still prints a description.

@@ -156,7 +156,7 @@ func TestPlanMemoryFormat(t *testing.T) {
 	assert.InDelta(t, 0.5, float64(away8.Moved)/float64(away.Moved), 0.03)
 	assert.Empty(t, planJSON(t, "--model=wan2.1", "--size=512x384", "--memory-format=i8").Format, "a picture keeps nothing")
 	o := tesseraEnv(t, noDevice, append([]string{"plan", "--progress=none", "--memory-format=i8", "--offload=on"}, args...)...)
-	assert.Contains(t, o.stdout, "of causal memory in 8 bits, of which")
+	assert.Contains(t, o.stdout, "MiB of causal memory in 8 bits, ")
 	o = tesseraEnv(t, noDevice, append([]string{"plan", "--progress=none", "--memory-format=i8"}, args...)...)
 	assert.Contains(t, o.stdout, "causal memory in 8 bits ")
 	o = tesseraEnv(t, noDevice, append([]string{"plan", "--memory-format=i4"}, args...)...)
