@@ -30,6 +30,13 @@ venv() {
 	echo "$2" >"$out/$1/installed"
 }
 
+# install_wheel VENV installs the wheel that tools/dist.sh built, or builds it.
+install_wheel() {
+	ls build/dist/tessera_vae-*-manylinux*.whl >/dev/null 2>&1 || tools/dist.sh linux/amd64
+	"$out/$1/bin/pip" uninstall -qq -y tessera-vae # perhaps an older one of this version
+	"$out/$1/bin/pip" install -q --disable-pip-version-check --only-binary=:all: build/dist/tessera_vae-*-manylinux*.whl
+}
+
 # comfyui runs ComfyUI on the processor with the pack in its custom_nodes.
 comfyui() {
 	comfy=${COMFYUI:-$out/ComfyUI}
@@ -39,7 +46,9 @@ comfyui() {
 	fi
 	# without the page and its templates, which this test does not use
 	needs=$(sed -e 's/#.*//' -e '/^comfyui-/d' -e '/^torch\(vision\|audio\)\{0,1\}$/d' "$comfy/requirements.txt" | tr -s ' \n' ' ')
+	[ ! -f "$comfy/manager_requirements.txt" ] || needs="$needs $(cat "$comfy/manager_requirements.txt")"
 	venv comfyui "torch==2.9.1 torchvision==0.24.1 torchaudio==2.9.1 requests websockets $needs"
+	install_wheel comfyui
 	tools/comfyui.sh "$out"
 	"$out/comfyui/bin/python" -u tools/clients/comfyui.py --comfyui "$comfy" --tessera "$out/tessera" --models "$out/models" --folder "$out/run"
 }
@@ -60,13 +69,11 @@ python() {
 	(cd integrations/python && "$out/python/bin/python" -m mypy)
 }
 
-# wheel installs the wheel that tools/dist.sh built, or builds it. There is no program
-# on the PATH.
+# wheel decodes with the wheel alone. There is no program on the PATH.
 wheel() {
-	ls build/dist/tessera_vae-*-manylinux*.whl >/dev/null 2>&1 || tools/dist.sh linux/amd64
 	rm -rf "$out/wheel"
 	python3 -m venv "$out/wheel"
-	"$out/wheel/bin/pip" install -q --disable-pip-version-check --only-binary=:all: build/dist/tessera_vae-*-manylinux*.whl
+	install_wheel wheel
 	"$out/wheel/bin/pip" check
 	(cd "$out/wheel" && PATH=/usr/bin:/bin bin/python ../../../tools/clients/wheel.py "$out/tessera" "$out/models/wan.safetensors")
 }

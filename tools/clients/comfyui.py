@@ -8,8 +8,10 @@ tools/clients.sh comfyui installs its requirements and runs it:
 
 import argparse
 import contextlib
+import functools
 import glob
 import http.client
+import http.server
 import importlib.util
 import io
 import json
@@ -20,6 +22,7 @@ import socket
 import struct
 import subprocess
 import sys
+import sysconfig
 import threading
 import time
 import uuid
@@ -32,12 +35,13 @@ from websockets.sync.client import connect
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PACK = os.path.join(ROOT, "build", "clients", "tessera-comfyui")  # as tools/comfyui.sh writes it
 PACKED = os.path.basename(PACK)
+PROGRAM = os.path.join(sysconfig.get_path("purelib"), "tessera_vae", "bin", "tessera")  # of the installed wheel
 TOKEN = "a-token-of-clients-0123"
 SMALL = ["seedvr2", "wan", "wan22", "qwen", "layered"]
 FLAT = {"sdxl": 4, "flux2_vae": 128}  # models of pictures alone, and the channels of their latents
 NAMES = [*SMALL, "published", *FLAT]
 OWN = ["sd", "taesd"]  # with the sizes of ComfyUI's own VAEs, like "published"
-ALL = "addresses tokens schemas decodes previews batches encodes own pictures flat sizes workflows wrong cancel busy vaes core saved freed killed".split()
+ALL = "addresses tokens schemas decodes previews batches encodes own pictures flat sizes workflows wrong cancel busy vaes core saved freed killed manager".split()
 random = numpy.random.default_rng(7)
 
 
@@ -143,14 +147,15 @@ class Tessera(Process):
 
 
 class Comfy(Process):
-    """A ComfyUI whose environment names the server and its token."""
+    """A ComfyUI whose environment names the server and its token. One with ComfyUI Manager has no pack at first."""
 
-    def __init__(self, o, address):
-        self.o = o
-        self.base = os.path.join(o.folder, "base")
+    def __init__(self, o, address, base="base", managed=False):
+        self.o, self.address, self.managed = o, address, managed
+        self.base = os.path.join(o.folder, base)
         for folder in ("custom_nodes", "input", "output", "models", "user", "temp"):
             os.makedirs(os.path.join(self.base, folder))
-        shutil.copytree(PACK, self.path("custom_nodes", PACKED), ignore=shutil.ignore_patterns("__pycache__"))
+        if not managed:
+            shutil.copytree(PACK, self.path("custom_nodes", PACKED), ignore=shutil.ignore_patterns("__pycache__"))
         shutil.copy(os.path.join(ROOT, "tools", "clients", "comfyui_keep.py"), self.path("custom_nodes"))
         for folder in ("vae", "vae_approx", "diffusion_models", "checkpoints"):
             os.makedirs(self.path("models", folder))
@@ -163,17 +168,27 @@ class Comfy(Process):
         whole["model.diffusion_model.out.2.bias"] = numpy.zeros(4, numpy.float32)
         save_file(whole, self.path("models", "checkpoints", "whole.safetensors"))
         save_file({"model.diffusion_model.out.2.bias": numpy.zeros(4, numpy.float32)}, self.path("models", "checkpoints", "none.safetensors"))
-        front = os.path.join(o.folder, "front")
+        front = self.path("front")
         os.makedirs(front)
         open(os.path.join(front, "index.html"), "w").close()
+        self.start()
+
+    def start(self):
+        """Begin with the engine of the installed wheel, and no other program or Dawn."""
+        more, wheels = ["--enable-manager", "--enable-manager-legacy-ui"] if self.managed else [], os.path.join(ROOT, "build", "dist")
         self.port = free_port()
-        self.begin(o, "comfyui", [sys.executable, os.path.join(o.comfyui, "main.py"), "--cpu", "--listen", "127.0.0.1",
-                                  "--port", str(self.port), "--base-directory", self.base, "--front-end-root", front,
-                                  "--disable-api-nodes", "--fp32-vae", "--disable-auto-launch", "--database-url", "sqlite:///:memory:"],
-                   TESSERA_SERVER=address, TESSERA_TOKEN=TOKEN, TESSERA_PROGRAM=o.tessera, TESSERA_NO_TUNE="1",
-                   PYTHONPATH=os.path.join(ROOT, "integrations", "python", "src"))
+        self.begin(self.o, os.path.basename(self.base), [
+            sys.executable, os.path.join(self.o.comfyui, "main.py"), "--cpu", "--listen", "127.0.0.1",
+            "--port", str(self.port), "--base-directory", self.base, "--front-end-root", self.path("front"),
+            "--disable-api-nodes", "--fp32-vae", "--disable-auto-launch", "--database-url", "sqlite:///:memory:", *more,
+        ], TESSERA_SERVER=self.address, TESSERA_TOKEN=TOKEN, TESSERA_PROGRAM="", TESSERA_DAWN="", TESSERA_NO_TUNE="1",
+            PIP_FIND_LINKS=wheels, UV_FIND_LINKS=wheels)
         self.wait(self.answers)
         self.nodes = self.get("/object_info")
+
+    def restart(self):
+        self.__exit__()
+        self.start()
 
     def path(self, *names):
         return os.path.join(self.base, *names)
@@ -192,6 +207,14 @@ class Comfy(Process):
         text = reply.read()
         connection.close()
         return json.loads(text) if text else {}
+
+    def posted(self, path, text):
+        """Post text, and return the status of the reply."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=300)
+        connection.request("POST", path, text, {"Content-Type": "text/plain"})
+        status = connection.getresponse().status
+        connection.close()
+        return status
 
     def run(self, prompt, during=None):
         """Run a workflow like ComfyUI's page, and return all its events. during is called with each."""
@@ -483,21 +506,23 @@ def vaes(comfy, server):
         same(got, want.reshape(-1, *want.shape[-4:]).transpose(0, 2, 1, 3, 4).reshape(got.shape) if name in FLAT else want, model)
 
 
-# ComfyUI's own nodes that take a VAE run with VAEs of the sizes that ComfyUI knows,
-# which are large, and small pictures. Other inputs have a widget's default, or come
-# from nodes of comfyui_keep.py.
-SIZES = {"width": 32, "height": 16, "length": 5, "video_frames": 2, "batch_size": 1, "frame_idx": 0, "filename_prefix": "own", "tracks": "[]"}
-MODELS = {"comfy_extras.nodes_wan": "published", "comfy_extras.nodes_cosmos": "published", "comfy_extras.nodes_hunyuan": "published",
-          "comfy_extras.nodes_qwen": "taesd"}  # by the nodes' module; else "sd"
-BOTH = ["VAEDecode", "VAEEncode", "VAEDecodeTiled", "VAEEncodeTiled"]  # also with "published"
+# ComfyUI's own nodes that take a VAE run with VAEs of sizes that it loads, and small
+# pictures. Other inputs have a widget's default, or come from nodes of
+# comfyui_keep.py.
+TRACK = json.dumps([[{"x": 4 + i / 6, "y": 8} for i in range(121)]])
+SIZES = {"width": 32, "height": 16, "length": 5, "video_frames": 2, "batch_size": 1, "frame_idx": 0, "filename_prefix": "own", "tracks": TRACK}
+MODELS = {"nodes_wan": "video", "nodes_cosmos": "video", "nodes_hunyuan": "video", "nodes_qwen": "edit"}  # by the nodes' module; else "sd"
+WIDE = {"video": "published", "edit": "taesd"}  # for ComfyUI 0.3.64, which loads no other width of Wan 2.1
+NARROW = {"video": "wan", "edit": "qwen"}
+BOTH = ["VAEDecode", "VAEEncode", "VAEDecodeTiled", "VAEEncodeTiled"]  # also with "video"
 TILED = {"tile_size": 64, "overlap": 16, "temporal_size": 8, "temporal_overlap": 4}
 INPUTS = {
     ("VAEDecodeTiled", "sd"): {"samples": (1, 4, 9, 8), **TILED},
-    ("VAEDecodeTiled", "published"): {"samples": (1, 16, 3, 9, 8), **TILED},
+    ("VAEDecodeTiled", "video"): {"samples": (1, 16, 3, 9, 8), **TILED},
     ("VAEEncodeTiled", "sd"): {"pixels": (1, 72, 64, 3), **TILED},
-    ("VAEEncodeTiled", "published"): {"pixels": (9, 72, 64, 3), **TILED},
+    ("VAEEncodeTiled", "video"): {"pixels": (9, 72, 64, 3), **TILED},
     ("VAEEncodeForInpaint", "sd"): {"pixels": (1, 21, 35, 3)},
-    ("WanSoundImageToVideo", "published"): {"length": 9},
+    ("WanSoundImageToVideo", "video"): {"length": 9},
 }
 LEFT = {
     "CheckpointSave": "needs a diffusion model", "ImageOnlyCheckpointSave": "needs a diffusion model", "VAESave": "see saved",
@@ -512,16 +537,19 @@ MADE = {"CONDITIONING": node("MakeWords", seed=1), "CONTROL_NET": node("MakeCont
 
 def core(comfy, _):
     """Each of ComfyUI's nodes that takes a VAE has the same result with ours as with ComfyUI's VAE from the same file."""
-    failed = []
+    version = comfy.get("/system_stats")["system"]["comfyui_version"]
+    print(f"comfyui: core: ComfyUI {version}")
+    files, failed = WIDE if version == "0.3.64" else NARROW, []
     for name, kind in sorted(comfy.nodes.items()):
         inputs = {**kind["input"].get("required", {}), **kind["input"].get("optional", {})}
         if "VAE" not in [spec[0] for spec in inputs.values()] or kind["python_module"].startswith("custom_nodes") or name in LEFT:
             continue
         if comfy.o.nodes and name not in comfy.o.nodes:
             continue
-        own = MODELS.get(kind["python_module"], "sd")
-        for model in [own, "published"] if name in BOTH else [own]:
-            prompt = one(comfy, name, inputs, model, len(kind["output"]))
+        own = MODELS.get(kind["python_module"].removeprefix("comfy_extras."), "sd")
+        for role in [own, "video"] if name in BOTH else [own]:
+            model = files.get(role, role)
+            prompt = one(comfy, name, inputs, role, len(kind["output"]))
             try:
                 want = comfy.kept_all({**prompt, "vae": node("VAELoader", vae_name="taesd" if model == "taesd" else filename(model))})
                 got = comfy.kept_all({**prompt, "vae": load(model)})
@@ -543,15 +571,15 @@ def nmse(got, want, what):
     return ((got - want).astype(float) ** 2).sum() / max(((want - want.mean()).astype(float) ** 2).sum(), 1e-30)
 
 
-def one(comfy, name, inputs, model, outputs):
+def one(comfy, name, inputs, role, outputs):
     """A workflow of one of ComfyUI's own nodes."""
-    given, prompt = INPUTS.get((name, model), {}), {"picture": picture(comfy, (1, 16, 32, 3))}
-    channels = 16 if model == "published" else 4
+    given, prompt = INPUTS.get((name, role), {}), {"picture": picture(comfy, (1, 16, 32, 3))}
+    channels = 16 if role == "video" else 4
     run = prompt["node"] = node(name, vae=["vae", 0])
     for key, spec in inputs.items():
         shape = given.get(key)
         if spec[0] == "IMAGE":
-            prompt[key] = picture(comfy, shape or (5 if "video" in key or model == "published" and key == "pixels" else 1, 16, 32, 3))
+            prompt[key] = picture(comfy, shape or (5 if "video" in key or role == "video" and key == "pixels" else 1, 16, 32, 3))
             run["inputs"][key] = [key, 0]
         elif spec[0] == "LATENT":
             prompt[key] = picture(comfy, shape or ((1, channels, 2, 2, 3) if channels > 4 else (2, channels, 2, 3)))
@@ -589,7 +617,7 @@ def engines(comfy):
     for path in glob.glob("/proc/[0-9]*/cmdline"):
         with contextlib.suppress(OSError), open(path, "rb") as f:
             words = f.read().split(b"\0")
-            if words[0] == comfy.o.tessera.encode() and b"serve" in words and any(comfy.base.encode() in w for w in words):
+            if words[0] == PROGRAM.encode() and b"serve" in words and any(comfy.base.encode() in w for w in words):
                 found.append(int(path.split("/")[2]))
     return found
 
@@ -628,13 +656,58 @@ def freed(comfy, server):
     assert len(engines(comfy)) == 1, engines(comfy)
 
 
-def killed(comfy, _):
-    """The engine ends with ComfyUI, even if ComfyUI is killed. This is the last test."""
-    comfy.done({"load": comfy.put(latent("wan")), "vae": load("wan"), "decode": node("VAEDecode", samples=["load", 1], vae=["vae", 0]),
-                "show": node("PreviewImage", images=["decode", 0])})
-    assert engines(comfy)
-    comfy.process.kill()
-    until(lambda: not engines(comfy), "an engine runs after ComfyUI was killed")
+def killed(comfy, server):
+    """The wheel's engine starts when it is first used, and ends with ComfyUI, even if ComfyUI is killed."""
+    for end in ("terminate", "kill"):
+        with Comfy(server.o, server.address, end) as other:
+            assert not engines(other), "an engine runs before a node uses it"
+            z = latent("wan")
+            same(other.kept(vae_decode(other, z)), decoded(server, "wan", z), end)
+            assert len(engines(other)) == 1, engines(other)
+            getattr(other.process, end)()
+            until(lambda: not engines(other), f"an engine runs after {end} of ComfyUI")
+
+
+def vae_decode(comfy, z):
+    """A workflow of Load VAE (Tessera) and ComfyUI's VAE Decode."""
+    return {"load": comfy.put(z), "vae": load("wan"), "decode": node("VAEDecode", samples=["load", 1], vae=["vae", 0]),
+            "keep": node("KeepNumbers", image=["decode", 0])}
+
+
+def manager(comfy, server):
+    """ComfyUI Manager installs the pack from a git repository, and with it the wheel. It refuses until its
+    config.ini allows addresses. After a restart Load VAE (Tessera) decodes."""
+    if not os.path.exists(os.path.join(server.o.comfyui, "manager_requirements.txt")):
+        print("comfyui: manager: this ComfyUI is older than Manager's package")
+        return
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
+    subprocess.run([*pip, "uninstall", "-q", "-y", "tessera-vae"], check=True)
+    with repository(server.o.folder) as address, Comfy(server.o, server.address, "managed", managed=True) as other:
+        assert other.posted("/v2/customnode/install/git_url", address) == 403
+        with open(other.path("user", "__manager", "config.ini"), "w") as f:
+            f.write("[default]\nallow_git_url_install = true\n")
+        other.restart()
+        assert "TesseraLoadVAE" not in other.nodes
+        assert other.posted("/v2/customnode/install/git_url", address) == 200 and os.path.isfile(PROGRAM), other.text()[-4000:]
+        other.restart()
+        z = latent("wan")
+        same(other.kept(vae_decode(other, z)), decoded(server, "wan", z), "installed by ComfyUI Manager")
+
+
+@contextlib.contextmanager
+def repository(folder):
+    """Serve the pack as a git repository, and return its address."""
+    work, bare = os.path.join(folder, "pack"), os.path.join(folder, "git", PACKED + ".git")
+    shutil.copytree(PACK, work, ignore=shutil.ignore_patterns("__pycache__"))
+    git = ["git", "-C", work, "-c", "user.name=test", "-c", "user.email=test@example.com"]
+    for command in (["init", "-q", "-b", "main"], ["add", "."], ["commit", "-q", "-m", "pack"], ["clone", "-q", "--bare", ".", bare]):
+        subprocess.run([*git, *command], check=True)
+    subprocess.run(["git", "-C", bare, "update-server-info"], check=True)
+    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=os.path.dirname(bare))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as s:
+        threading.Thread(target=s.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{s.server_port}/{PACKED}.git"
+        s.shutdown()
 
 
 def pictures(comfy, server):
