@@ -511,7 +511,10 @@ def vaes(comfy, server):
 # comfyui_keep.py.
 TRACK = json.dumps([[{"x": 4 + i / 6, "y": 8} for i in range(121)]])
 SIZES = {"width": 32, "height": 16, "length": 5, "video_frames": 2, "batch_size": 1, "frame_idx": 0, "filename_prefix": "own", "tracks": TRACK}
-MODELS = {"nodes_wan": "video", "nodes_cosmos": "video", "nodes_hunyuan": "video", "nodes_qwen": "edit"}  # by the nodes' module; else "sd"
+MODELS = {  # by the nodes' module; else "sd"
+    **dict.fromkeys(["nodes_wan", "nodes_scail", "nodes_wanmove", "nodes_wandancer", "nodes_bernini", "nodes_kandinsky5", "nodes_cosmos", "nodes_hunyuan"], "video"),
+    "nodes_qwen": "edit",
+}
 WIDE = {"video": "published", "edit": "taesd"}  # for ComfyUI 0.3.64, which loads no other width of Wan 2.1
 NARROW = {"video": "wan", "edit": "qwen"}
 BOTH = ["VAEDecode", "VAEEncode", "VAEDecodeTiled", "VAEEncodeTiled"]  # also with "video"
@@ -694,6 +697,13 @@ def manager(comfy, server):
         same(other.kept(vae_decode(other, z)), decoded(server, "wan", z), "installed by ComfyUI Manager")
 
 
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    """Serves files without a line for each."""
+
+    def log_message(self, *_):
+        pass
+
+
 @contextlib.contextmanager
 def repository(folder):
     """Serve the pack as a git repository, and return its address."""
@@ -703,7 +713,7 @@ def repository(folder):
     for command in (["init", "-q", "-b", "main"], ["add", "."], ["commit", "-q", "-m", "pack"], ["clone", "-q", "--bare", ".", bare]):
         subprocess.run([*git, *command], check=True)
     subprocess.run(["git", "-C", bare, "update-server-info"], check=True)
-    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=os.path.dirname(bare))
+    handler = functools.partial(Quiet, directory=os.path.dirname(bare))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as s:
         threading.Thread(target=s.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{s.server_port}/{PACKED}.git"
