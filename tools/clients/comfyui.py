@@ -526,10 +526,10 @@ INPUTS = {
     ("VAEEncodeTiled", "video"): {"pixels": (9, 72, 64, 3), **TILED},
     ("VAEEncodeForInpaint", "sd"): {"pixels": (1, 21, 35, 3)},
     ("WanSoundImageToVideo", "video"): {"length": 9},
+    ("WanSCAILToVideo", "video"): {"height": 32},
 }
 LEFT = {
-    "CheckpointSave": "needs a diffusion model", "ImageOnlyCheckpointSave": "needs a diffusion model", "VAESave": "see saved",
-    "QwenImageDiffsynthControlnet": "needs a diffusion model", "VAEEncodeAudio": "of sound", "VAEDecodeAudio": "of sound",
+    "VAESave": "see saved", "VAEEncodeAudio": "of sound", "VAEDecodeAudio": "of sound",
     "VAEDecodeHunyuan3D": "of shapes", "StableCascade_StageC_VAEEncode": "of a family that there is not",
     "StableCascade_SuperResolutionControlnet": "of a family that there is not", "LTXVAddGuide": "of LTX-2, which 0.3.64 can't load",
     "Wan22ImageToVideoLatent": "of Wan 2.2 alone, 1.4 GB", "LTXVImgToVideo": "of LTX-2, which 0.3.64 can't load",
@@ -539,13 +539,15 @@ MADE = {"CONDITIONING": node("MakeWords", seed=1), "CONTROL_NET": node("MakeCont
 
 
 def core(comfy, _):
-    """Each of ComfyUI's nodes that takes a VAE has the same result with ours as with ComfyUI's VAE from the same file."""
+    """Each of ComfyUI's nodes that takes a VAE and no diffusion model has the same result with ours as with
+    ComfyUI's VAE from the same file."""
     version = comfy.get("/system_stats")["system"]["comfyui_version"]
     print(f"comfyui: core: ComfyUI {version}")
     files, failed = WIDE if version == "0.3.64" else NARROW, []
     for name, kind in sorted(comfy.nodes.items()):
         inputs = {**kind["input"].get("required", {}), **kind["input"].get("optional", {})}
-        if "VAE" not in [spec[0] for spec in inputs.values()] or kind["python_module"].startswith("custom_nodes") or name in LEFT:
+        kinds = [spec[0] for spec in inputs.values()]
+        if "VAE" not in kinds or "MODEL" in kinds or kind["python_module"].startswith("custom_nodes") or name in LEFT:
             continue
         if comfy.o.nodes and name not in comfy.o.nodes:
             continue
@@ -591,7 +593,7 @@ def one(comfy, name, inputs, role, outputs):
             prompt[key], run["inputs"][key] = MADE[spec[0]], [key, 0]
             if key == "mask" and "pixels" in inputs:
                 prompt[key] = node("MakeMask", like=["pixels", 0])
-        elif key in given or key in SIZES:
+        elif key in given or key in SIZES and spec[0] != "TRACKS":
             run["inputs"][key] = given.get(key, SIZES.get(key))
         elif isinstance(spec[0], list) or spec[0] == "COMBO":
             run["inputs"][key] = spec[0][0] if isinstance(spec[0], list) else spec[1]["options"][0]
