@@ -529,6 +529,9 @@ INPUTS = {
     ("WanSCAILToVideo", "video"): {"height": 32},
 }
 LEFT = {
+    **dict.fromkeys(["LTXVAudioVAEDecode", "LTXVAudioVAEEncode", "LTXVEmptyLatentAudio", "VAEDecodeAudioTiled"], "of sound"),
+    **dict.fromkeys(["TripoSplatConditioning", "VAEDecodeTripoSplat"], "of shapes"),
+    **dict.fromkeys(["MiniMaxH3ImageToVideo", "MiniMaxH3ReferenceToVideo"], "of a family that there is not"),
     "VAESave": "see saved", "VAEEncodeAudio": "of sound", "VAEDecodeAudio": "of sound",
     "VAEDecodeHunyuan3D": "of shapes", "StableCascade_StageC_VAEEncode": "of a family that there is not",
     "StableCascade_SuperResolutionControlnet": "of a family that there is not", "LTXVAddGuide": "of LTX-2, which 0.3.64 can't load",
