@@ -88,7 +88,7 @@ func TestOutputFollowsLinks(t *testing.T) {
 			link(t, target, path)
 			f := Format{Height: 16, Width: 16, Frames: framesFor(name)}
 			_, err := Create(context.Background(), path, f)
-			require.ErrorContains(t, err, "leads nowhere")
+			require.ErrorContains(t, err, "is a broken link")
 			only(t, here, name)
 			only(t, there)
 
@@ -106,9 +106,9 @@ func TestLatentFollowsLinks(t *testing.T) {
 	here, there := realDir(t), realDir(t)
 	path, target := filepath.Join(here, "z.npy"), filepath.Join(there, "other.npy")
 	link(t, target, path)
-	require.ErrorContains(t, CheckLatentOutput(path), "leads nowhere")
+	require.ErrorContains(t, CheckLatentOutput(path), "is a broken link")
 	z := latent.Latent{Channels: 1, Frames: 1, Height: 1, Width: 1, Data: []float32{3}}
-	require.ErrorContains(t, WriteLatent(path, z), "leads nowhere")
+	require.ErrorContains(t, WriteLatent(path, z), "is a broken link")
 	require.NoError(t, os.WriteFile(target, []byte("old"), 0o666))
 	require.NoError(t, CheckLatentOutput(path))
 	require.NoError(t, WriteLatent(path, z))
