@@ -181,7 +181,7 @@ func TestRefuseToClobber(t *testing.T) {
 	)
 	if linked("nowhere.npy", filepath.Join(dir, "lost.npy")) {
 		unwritable(t, dir, job.ExitUsage, "decode -m m.safetensors z.safetensors -o lost.npy --no-clobber # tessera: lost.npy: exists")
-		unwritable(t, dir, job.ExitUsage, "decode -m m.safetensors z.safetensors -o lost.npy # leads nowhere")
+		unwritable(t, dir, job.ExitUsage, "decode -m m.safetensors z.safetensors -o lost.npy # is a broken link")
 	}
 }
 
