@@ -72,7 +72,7 @@ var flux2Caches = []cache{
 func flux2Family() *family {
 	f := klFamily
 	f.name, f.published, f.comfyUnscaled = flux2, &publishedFlux2, false
-	f.marks, f.encoders, f.twins = nil, nil, nil // these identify AutoencoderKL
+	f.marks, f.encoders, f.twins, f.sizes = nil, nil, nil, nil // AutoencoderKL's alone
 	f.told = func(f format.File) bool { return isKL(f) && isFlux2(f) }
 	f.config, f.caches = configureFlux2, flux2Caches
 	f.classes = []string{"AutoencoderKLFlux2"}

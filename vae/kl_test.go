@@ -63,6 +63,13 @@ func TestPublishedNames(t *testing.T) {
 		assert.Equal(t, c.Model, m.Config.Model, c.Name)
 		assert.True(t, IsPublished(strings.ToUpper(c.Name)), c.Name)
 	}
+	for name, scale := range map[string]float64{"sd": 0.18215, "sdxl": 0.13025, "flux": 0.3611, "sd3": 1.5305} {
+		m, err := Published(name, gpu.Info{Limits: gpu.DefaultLimits}, Settings{})
+		require.NoError(t, err)
+		assert.Equal(t, slices.Repeat([]float64{scale}, m.Config.Latent), m.Config.Scale, name)
+	}
+	_, ok := flux2Family().publishedAs("FLUX.1")
+	assert.False(t, ok)
 	assert.False(t, IsPublished("seedvr3"))
 }
 

@@ -151,7 +151,7 @@ func (f *family) publishedAs(name string) (Config, bool) {
 	for i, published := range append([]*Config{f.published}, f.sizes...) {
 		c := *published
 		f.complete(&c)
-		if i == 0 && same(f.name) || same(c.Model) {
+		if i == 0 && same(f.name) {
 			return c, true
 		}
 		if f.name == wan21 && same("qwen-image") {
@@ -163,6 +163,9 @@ func (f *family) publishedAs(name string) (Config, bool) {
 				m.take(&c)
 				return c, true
 			}
+		}
+		if same(c.Model) {
+			return c, true
 		}
 	}
 	return Config{}, false
