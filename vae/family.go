@@ -24,7 +24,7 @@ type family struct {
 	named     func(c *Config, path string) // reads what a file's name and folder say; nil: nothing
 	usable    func(t tensors) error        // refuses weights that make nonsense, unless forced; nil: no check
 	published *Config                      // of the authors' published file, without statistics
-	sizes     []*Config                    // of other published files, whose models have other names
+	sizes     func() []Config              // configurations of other published files, whose models have other names
 	encoder   func(l *loader, c Config) *engine.Network
 	decoder   func(l *loader, c Config) *engine.Network
 	ignored   []string // prefixes of names of unused tensors, or inner parts of their names, which begin with a dot

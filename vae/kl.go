@@ -23,7 +23,7 @@ var klFamily = family{
 	told:      func(f format.File) bool { return isKL(f) && !isFlux2(f) },
 	config:    configureKL,
 	published: &publishedKL,
-	sizes:     []*Config{&publishedFlux},
+	sizes:     func() []Config { return []Config{publishedFlux()} },
 	encoder:   newKLEncoder,
 	decoder:   newKLDecoder,
 	between:   []string{"quant_conv.weight", "quant_conv.bias", "post_quant_conv.weight", "post_quant_conv.bias"},
@@ -70,8 +70,8 @@ var flux2Caches = []cache{
 // 2x2 cells into one and normalise its 128 channels with statistics from the file. Its
 // decoder may be narrower than its encoder.
 func flux2Family() *family {
-	f := klFamily
-	f.name, f.published, f.comfyUnscaled = flux2, &publishedFlux2, false
+	f, published := klFamily, publishedFlux2()
+	f.name, f.published, f.comfyUnscaled = flux2, &published, false
 	f.marks, f.encoders, f.twins, f.sizes = nil, nil, nil, nil // AutoencoderKL's alone
 	f.told = func(f format.File) bool { return isKL(f) && isFlux2(f) }
 	f.config, f.caches = configureFlux2, flux2Caches

@@ -29,19 +29,21 @@ var publishedKL = Config{
 	Widths: []int{128, 256, 512, 512}, Decoder: []int{512, 512, 256, 128}, TimeDown: []bool{false, false, false}, TimeUp: []bool{false, false, false},
 }
 
-// publishedFlux is the configuration of FLUX.1's and Stable Diffusion 3's VAEs.
-var publishedFlux = func() Config {
+// publishedFlux is the configuration of FLUX.1's and Stable Diffusion 3's VAEs. It is a
+// function because Go initialises a variable that copies another one at start, in the
+// page's first engine as well, which lacks these families.
+func publishedFlux() Config {
 	c := publishedKL
 	c.Model, c.Latent, c.Quant = "FLUX.1", 16, false
 	return c
-}()
+}
 
 // publishedFlux2 is the configuration of FLUX.2's VAE.
-var publishedFlux2 = func() Config {
+func publishedFlux2() Config {
 	c := publishedKL
 	c.Model, c.Latent, c.Packed = "FLUX.2", 32, true
 	return c
-}()
+}
 
 // configureKL reads the configuration from names and shapes. The layers use ldm's names.
 func configureKL(f format.File) (Config, tensors, error) {

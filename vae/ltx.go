@@ -17,7 +17,7 @@ var ltxFamily = family{
 	config:    configureLTX,
 	usable:    checkLTX,
 	published: &publishedLTX,
-	sizes:     []*Config{&publishedLTX23},
+	sizes:     func() []Config { return []Config{publishedLTX23} },
 	encoder:   newLTXEncoder,
 	decoder:   newLTXDecoder,
 	ignored:   []string{"per_channel_statistics.", "latents_mean", "latents_std"},

@@ -95,7 +95,7 @@ func TestStandInFor(t *testing.T) {
 // FLUX.2's normalised latents, and has no statistics to convert them to the VAE's own
 // numbers.
 func TestStatisticsOfStandIn(t *testing.T) {
-	of := publishedFlux2
+	of := publishedFlux2()
 	of.Family = flux2
 	of.Mean, of.Scale = make([]float64, 128), make([]float64, 128)
 	for i := range of.Mean {

@@ -148,8 +148,11 @@ func publishedAs(name string) (*family, Config) {
 // publishedAs finds the published configuration of a family or model by its name.
 func (f *family) publishedAs(name string) (Config, bool) {
 	same := func(other string) bool { return spelling(name) == spelling(other) }
-	for i, published := range append([]*Config{f.published}, f.sizes...) {
-		c := *published
+	all := []Config{*f.published}
+	if f.sizes != nil {
+		all = append(all, f.sizes()...)
+	}
+	for i, c := range all {
 		f.complete(&c)
 		if i == 0 && same(f.name) {
 			return c, true
