@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"reflect"
 	"slices"
 
 	"github.com/alecthomas/kong"
@@ -122,11 +121,8 @@ type clipCommand struct {
 // parseClip parses a clip's command line.
 func parseClip(kept *machine.Kept, args []string) (*clipCommand, error) {
 	p := &clipCommand{clipCommands: new(clipCommands), kept: kept}
-	parser, err := kong.New(p.clipCommands, kong.Name("tessera"), kong.NoDefaultHelp(), kong.ExplicitGroups(flags.Groups), vars(), kong.KindMapper(reflect.String, kong.MapperFunc(verbatim)))
-	if err != nil {
-		panic(err)
-	}
-	p.Context, err = parser.Parse(args)
+	var err error
+	p.Context, err = newParser(p.clipCommands).Parse(args)
 	return p, err
 }
 

@@ -4,15 +4,12 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/alecthomas/kong"
 	"github.com/stretchr/testify/require"
-
-	"tessera/cmd/native/flags"
 )
 
 const flagsPage = "../../docs/reference/cli.md"
@@ -23,15 +20,13 @@ var updateFlags = flag.Bool("update", false, "rewrite the table of all flags in 
 // writes it.
 func TestFlagsPage(t *testing.T) {
 	var c cli
-	parser, err := kong.New(&c, kong.Name("tessera"), kong.NoDefaultHelp(), kong.ExplicitGroups(flags.Groups), vars(),
-		kong.KindMapper(reflect.String, kong.MapperFunc(verbatim)), kong.NamedMapper("checkpoint", kong.MapperFunc(checkpointPath)))
-	require.NoError(t, err)
+	model := newParser(&c).Model
 	page, err := os.ReadFile(flagsPage)
 	require.NoError(t, err)
 	const heading = "\n## All flags\n"
 	before, _, found := strings.Cut(string(page), heading)
 	require.True(t, found, "no heading %q", heading)
-	want := before + heading + flagTables(parser.Model)
+	want := before + heading + flagTables(model)
 	if *updateFlags {
 		require.NoError(t, os.WriteFile(flagsPage, []byte(want), 0o666))
 		return

@@ -36,6 +36,16 @@ func main() {
 	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
 }
 
+// newParser returns a parser of a command line for a struct of commands.
+func newParser(commands any, more ...kong.Option) *kong.Kong {
+	parser, err := kong.New(commands, append(more, kong.Name("tessera"), kong.NoDefaultHelp(), kong.ExplicitGroups(flags.Groups), vars(),
+		kong.KindMapper(reflect.String, kong.MapperFunc(verbatim)), kong.NamedMapper("checkpoint", kong.MapperFunc(checkpointPath)))...)
+	if err != nil {
+		panic(err)
+	}
+	return parser
+}
+
 // vars are the parts of help texts that depend on the models.
 func vars() kong.Vars {
 	return kong.Vars{"kinds": strings.Join(vae.Kinds(), ", ")}
@@ -157,12 +167,7 @@ func (a *app) execute(args []string) error {
 		}
 	}
 	var c cli
-	parser, err := kong.New(&c, kong.Name("tessera"), kong.Description(description), kong.Writers(a.Stdout, a.Stderr),
-		kong.NoDefaultHelp(), kong.ExplicitGroups(flags.Groups), kong.Bind(a, a.Terminal), kong.Exit(a.exit), vars(), kong.KindMapper(reflect.String, kong.MapperFunc(verbatim)), kong.NamedMapper("checkpoint", kong.MapperFunc(checkpointPath)))
-	if err != nil {
-		panic(err)
-	}
-	k, err := parser.Parse(args)
+	k, err := newParser(&c, kong.Description(description), kong.Writers(a.Stdout, a.Stderr), kong.Bind(a, a.Terminal), kong.Exit(a.exit)).Parse(args)
 	if err != nil {
 		return usage(err)
 	}

@@ -83,6 +83,11 @@ func TestPullAndUse(t *testing.T) {
 	require.Equal(t, 1, *asked)
 	require.Contains(t, succeed(t, "info", "qwen-image").stdout, path+": Qwen-Image")
 	require.Contains(t, succeed(t, "plan", "-m", "qwen-image", "--size", "64x64").stdout, "Qwen-Image, decode of")
+	line, err := json.Marshal(map[string]string{"input": latentFile(t, 16, 1, 2, 2), "output": "of-a-manifest.png", "model": "qwen-image"})
+	require.NoError(t, err)
+	write(t, "clips.jsonl", line)
+	succeed(t, "batch", "--manifest", "clips.jsonl")
+	require.FileExists(t, "of-a-manifest.png")
 }
 
 // An unknown name is refused before any request.
