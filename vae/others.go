@@ -18,7 +18,7 @@ func refuseOther(f format.File, like string) error {
 		return unknown(f, &known.Mistake{
 			Is:     fmt.Sprintf("is a latent of shape %v, expected a checkpoint", format.Shapes{File: f}.Shape(name)),
 			Do:     "give it as the input, and a checkpoint with -m: `tessera models` lists the known ones",
-			Detail: "seen by the tensor " + quote.Text(name),
+			Detail: "recognised by the tensor " + quote.Text(name),
 		})
 	}
 	return nil

@@ -59,7 +59,7 @@ func TestOthers(t *testing.T) {
 		require.ErrorIs(t, err, ErrUnknownModel)
 		require.ErrorIs(t, err, ErrBadModel)
 		assert.ErrorContains(t, err, "other.safetensors: is "+says)
-		assert.Equal(t, "seen by the tensor "+tensor, known.Detail(err))
+		assert.Equal(t, "recognised by the tensor "+tensor, known.Detail(err))
 	}
 	refused := func(specs []safetensors.Spec, says, tensor string) {
 		t.Helper()

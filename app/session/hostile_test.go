@@ -204,5 +204,5 @@ func TestMistakeOfAPage(t *testing.T) {
 	assert.Equal(t, "bad_input", m.Code)
 	assert.Contains(t, m.Message, "m.safetensors: is the diffusion model of Wan 2.1 or Wan 2.2 A14B, expected a VAE\n  its VAE is wan_2.1_vae.safetensors, 254 MB: `tessera pull wan2.1`, or https://")
 	assert.NotContains(t, m.Message, "self_attn")
-	assert.Equal(t, "seen by the tensor blocks.0.self_attn.q.weight", m.Detail)
+	assert.Equal(t, "recognised by the tensor blocks.0.self_attn.q.weight", m.Detail)
 }

@@ -23,7 +23,7 @@ import (
 
 type benchCmd struct {
 	Part    string       `arg:"" optional:"" enum:"all,ops,layers,decode,encode" default:"all" help:"ops, layers, decode or encode; default all."`
-	Model   string       `group:"input" everyday:"" short:"m" placeholder:"MODEL" help:"Checkpoint, or a name of 'tessera models' for random weights; default: SeedVR2 and Wan 2.1."`
+	Model   string       `group:"input" everyday:"" short:"m" placeholder:"MODEL" help:"Checkpoint, or a name from 'tessera models' with random weights; default: SeedVR2 and Wan 2.1."`
 	Report  string       `group:"output" everyday:"" placeholder:"FILE" help:"Write all results to a .md or .json file." more:"It names the adapter, driver, Dawn, version and command, but no user or folder."`
 	Seconds float64      `group:"input" everyday:"" default:"40" placeholder:"N" help:"Approximate duration in seconds; default 40. A longer run measures larger clips."`
 	Size    flags.Pixels `group:"input" everyday:"" placeholder:"WxH" help:"Size of the clips in pixels, width x height; default: as large as --seconds allows."`

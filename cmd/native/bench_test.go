@@ -70,7 +70,7 @@ func TestBenchFlags(t *testing.T) {
 		{[]string{"-m", model, "--report", linked}, 2, "which it would replace"},
 		{[]string{"--no-clobber", "--report", there}, 2, "exists"},
 		{[]string{"-m", there}, 3, "there.md"},
-		{[]string{"-m", "seedvr3"}, 2, "--model=seedvr3: no such file, expected a checkpoint or a name of `tessera models`"},
+		{[]string{"-m", "seedvr3"}, 2, "--model=seedvr3: no such file, expected a checkpoint or a name from `tessera models`"},
 		{[]string{"--adapter=0,1"}, 2, "bench measures one adapter"},
 		{[]string{"--adapter=all"}, 2, "bench measures one adapter"},
 	} {

@@ -13,7 +13,7 @@ import (
 func TestNamesOfModels(t *testing.T) {
 	t.Parallel()
 	for _, command := range []string{"plan", "bench"} {
-		assert.Contains(t, strings.Join(strings.Fields(succeed(t, command, "--help").stdout), " "), "name of 'tessera models'")
+		assert.Contains(t, strings.Join(strings.Fields(succeed(t, command, "--help").stdout), " "), "name from 'tessera models'")
 	}
 	for _, name := range []string{"flux", "SD3", "ltx2.3", "wan2.1-f32", "taew2_1"} {
 		assert.Contains(t, tesseraEnv(t, noDevice, "plan", "-m", name, "--size=64x64").stdout, "of the reference's", name)

@@ -27,7 +27,7 @@ import (
 )
 
 type planCmd struct {
-	Model     string       `group:"input" everyday:"" short:"m" required:"" placeholder:"MODEL" env:"TESSERA_MODEL" help:"Checkpoint, or a name of 'tessera models'." more:"plan reads only the checkpoint's header, and downloads nothing."`
+	Model     string       `group:"input" everyday:"" short:"m" required:"" placeholder:"MODEL" env:"TESSERA_MODEL" help:"Checkpoint, or a name from 'tessera models'." more:"plan reads only the checkpoint's header, and downloads nothing."`
 	Op        string       `group:"input" everyday:"" enum:"decode,encode" default:"decode" help:"Operation: decode or encode."`
 	Frames    flags.Frames `group:"input" everyday:"" default:"1" placeholder:"N" help:"Frames of the video."`
 	Size      flags.Pixels `group:"input" everyday:"" placeholder:"WxH" help:"Size of the video in pixels, width x height; default 1280x720, of pictures 1024x1024."`
@@ -204,7 +204,7 @@ func absent(model string, err error) error {
 		return told
 	}
 	if _, there := os.Stat(model); errors.Is(err, fs.ErrNotExist) && there != nil { // otherwise one of its shards is missing
-		return terminal.Refused("--model=%s: no such file, expected a checkpoint or a name of `tessera models`", model)
+		return terminal.Refused("--model=%s: no such file, expected a checkpoint or a name from `tessera models`", model)
 	}
 	return err
 }

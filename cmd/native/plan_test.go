@@ -194,7 +194,7 @@ func TestScaled(t *testing.T) {
 // An impossible plan is a usage error that says what is possible.
 func TestPlanRefuses(t *testing.T) {
 	for args, says := range map[string]string{
-		"--model=seedvr3 --size=64x64":                          "no such file, expected a checkpoint or a name of `tessera models`",
+		"--model=seedvr3 --size=64x64":                          "no such file, expected a checkpoint or a name from `tessera models`",
 		"--model=seedvr2 --size=720":                            "expected a width and a height of 1 to 32768 pixels, such as 1280x720",
 		"--model=seedvr2 --size=0x720":                          "expected a width and a height",
 		"--model=seedvr2 --size=1280x720x3":                     "expected a width and a height",

@@ -66,7 +66,7 @@ func (k Kind) Mistake(expected, tensor string) *Mistake {
 		m.Is = "is " + k.Is + ", which Tessera does not read"
 	}
 	if tensor != "" {
-		m.Detail = "seen by the tensor " + tensor
+		m.Detail = "recognised by the tensor " + tensor
 	}
 	return m
 }
