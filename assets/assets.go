@@ -1,5 +1,5 @@
-// Package assets carries the small trained model and the clip of the demo
-// inside the program. README.md says what they are and whom to credit.
+// Package assets embeds the small trained model and the clip of the demo in the program.
+// README.md describes them and names whom to credit. Start at Extract.
 package assets
 
 import (
@@ -10,8 +10,8 @@ import (
 	"path/filepath"
 )
 
-// Note says how small the model is beside the SeedVR2 VAE that it stands for. What is
-// made with it carries the note, so that nobody takes its blur for the engine's.
+// Note compares the model's size with the SeedVR2 VAE. Pictures made with the model
+// carry the note, so that its blur is not mistaken for the engine's.
 const Note = "tiny demo model, 2.6 M of 250 M numbers"
 
 //go:embed tiny-seedvr2.safetensors demo/*.png

@@ -1,3 +1,5 @@
 // Package memory reports how much of the machine's memory is free. Free is its only
-// function.
+// function:
+//
+//	if free, known := memory.Free(); known && free < need { ... }
 package memory

@@ -2,7 +2,10 @@
 // such as signed URLs of object stores. It continues interrupted downloads by range and
 // retries busy servers. The query of a URL may be a secret and appears in no message.
 //
-// Start at Transfer.Fetch and Transfer.Put.
+// Start at Transfer.Fetch and Transfer.Put:
+//
+//	var t remote.Transfer
+//	_, err := t.Fetch(ctx, "https://example.com/clip.mp4", file)
 package remote
 
 import (
@@ -24,34 +27,34 @@ import (
 	"time"
 )
 
-// ErrRefused: the server won't, whoever asks again in the same way.
+// ErrRefused: the server refuses the request, and would refuse it again.
 var ErrRefused = errors.New("refused")
 
-// Transfer is how files are brought and taken. The zero value is as the fields say.
+// Transfer has the settings of downloads and uploads. The zero value uses the defaults.
 type Transfer struct {
-	Tries int                    // that come no further, before it is given up; 0: 6
-	Pause time.Duration          // before the second, twice that before the next; 0: one second
-	Stall time.Duration          // without a byte that ends a try; 0: two minutes
-	Room  func(size int64) error // asked before so many bytes are brought, -1: unknown, and every 16 MiB for what is left; nil: nobody
-	Begin func(State) error      // asked before the first byte of a file, with what the server says of it; nil: nobody
-	Come  func(have, all int64)  // told of the bytes that have come, of all or of -1; nil: nobody
+	Tries int                    // number of tries without progress before it gives up; 0: 6
+	Pause time.Duration          // before the second try, doubled before each further one; 0: one second
+	Stall time.Duration          // time without a byte that ends a try; 0: two minutes
+	Room  func(size int64) error // called with the bytes to come, -1 if unknown, before a download and every 16 MiB; its error ends the download; nil: no check
+	Begin func(State) error      // called before the first byte of a file, with the server's description; its error ends the download; nil: no check
+	Come  func(have, all int64)  // receives the progress: bytes so far, and in all or -1; nil: no progress
 }
 
-// State tells a file at a URL from what it was or will be.
+// State identifies a version of the file at a URL.
 type State struct {
-	Tag  string // strong ETag, "" where the server gives none
-	Size int64  // in bytes, -1 where it doesn't say
+	Tag  string // strong ETag, "" if the server sends none
+	Size int64  // in bytes, -1 if unknown
 
-	Made string // Last-Modified, likewise
+	Made string // Last-Modified, "" if the server sends none
 }
 
-// Is is whether an input or output is a URL.
+// Is reports whether an input or output is a URL.
 func Is(name string) bool {
 	scheme, _, found := strings.Cut(name, "://")
 	return found && (strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "https"))
 }
 
-// Name is a URL as it may be told: without user, query and fragment.
+// Name returns a URL for messages: without user, query and fragment.
 func Name(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -61,7 +64,7 @@ func Name(address string) string {
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}).String()
 }
 
-// Check refuses what is no URL of a file.
+// Check refuses a text that is not the URL of a file.
 func Check(address string) error {
 	u, err := url.Parse(address)
 	if err != nil || u.Hostname() == "" || badPort(u) {
@@ -70,17 +73,17 @@ func Check(address string) error {
 	return nil
 }
 
-// badPort reports whether a URL has a port that none is.
+// badPort reports whether a URL has an invalid port.
 func badPort(u *url.URL) bool {
 	n, err := strconv.Atoi(u.Port())
 	return u.Port() != "" && (err != nil || n < 1 || n > 65535)
 }
 
-// client follows redirects, but to none that everybody can read.
+// client follows redirects, except to addresses that are less private.
 var client = &http.Client{
 	Transport: func() http.RoundTripper {
 		t := http.DefaultTransport.(*http.Transport).Clone()
-		t.DisableCompression = true // ranges are of the file's own bytes
+		t.DisableCompression = true // ranges count the file's own bytes
 		return legible{t}
 	}(),
 	CheckRedirect: func(next *http.Request, via []*http.Request) error {
@@ -100,8 +103,8 @@ var client = &http.Client{
 	},
 }
 
-// legible refuses redirects to what is no URL, which package http would tell as any
-// error of a connection.
+// legible refuses redirects to an invalid URL. Package http reports these like errors of
+// the connection.
 type legible struct{ http.RoundTripper }
 
 func (l legible) RoundTrip(request *http.Request) (*http.Response, error) {
@@ -116,29 +119,28 @@ func (l legible) RoundTrip(request *http.Request) (*http.Response, error) {
 	return r, nil
 }
 
-// metadata are addresses, beside link-local ones, at which clouds tell a machine its
-// credentials: of AWS by IPv6, and of Alibaba.
+// metadata are addresses where clouds give a machine its credentials, besides the
+// link-local ones: AWS's for IPv6, and Alibaba's.
 var metadata = []netip.Addr{netip.MustParseAddr("fd00:ec2::254"), netip.MustParseAddr("100.100.100.200")}
 
-// own reports whether a host is this machine, or something that answers it because of
-// where it is. A stranger's redirect may not lead there.
+// own reports whether a host is this machine, or a service that trusts the machine's
+// address. A foreign server must not redirect there.
 func own(ctx context.Context, host string) bool {
-	all, _ := net.DefaultResolver.LookupNetIP(ctx, "ip", host) // what can't be found can't be asked
+	all, _ := net.DefaultResolver.LookupNetIP(ctx, "ip", host) // a host that is not found cannot be asked
 	return slices.ContainsFunc(all, func(a netip.Addr) bool {
 		a = a.Unmap()
 		return a.IsLoopback() || a.IsUnspecified() || a.IsLinkLocalUnicast() || a.IsMulticast() || slices.Contains(metadata, a)
 	})
 }
 
-// Fetch brings the file at a URL to f, which is empty. Where a connection breaks off
-// it goes on behind the last byte, if the file there is still the same, else from
-// the start.
+// Fetch downloads the file at a URL to f, which is empty. If a connection breaks off, it
+// continues after the last byte, or from the start if the server's file has changed.
 func (t Transfer) Fetch(ctx context.Context, address string, f *os.File) (State, error) {
 	return t.Continue(ctx, address, f, State{}, 0)
 }
 
-// Continue is Fetch to f that has the first bytes already, of the file that was as its
-// State says.
+// Continue is Fetch to a file f that has the first bytes already, of the version that
+// was describes.
 func (t Transfer) Continue(ctx context.Context, address string, f *os.File, was State, have int64) (State, error) {
 	d := download{Transfer: t, address: address, file: f, is: was, have: have}
 	err := t.again(ctx, address, func(ctx context.Context, watch *watch) (bool, error) {
@@ -149,8 +151,8 @@ func (t Transfer) Continue(ctx context.Context, address string, f *os.File, was 
 	return d.is, err
 }
 
-// Look tells what is at a URL now, by asking for its first byte: signed URLs are for
-// one method.
+// Look describes the file at a URL. It asks for the first byte, because signed URLs are
+// valid for one method only.
 func (t Transfer) Look(ctx context.Context, address string) (is State, err error) {
 	err = t.again(ctx, address, func(ctx context.Context, _ *watch) (bool, error) {
 		r, err := get(ctx, address, "bytes=0-0", "")
@@ -168,7 +170,7 @@ func (t Transfer) Look(ctx context.Context, address string) (is State, err error
 	return is, err
 }
 
-// Put takes the size bytes of from to a URL.
+// Put uploads the size bytes of from to a URL.
 func (t Transfer) Put(ctx context.Context, address string, from io.ReaderAt, size int64) error {
 	return t.again(ctx, address, func(ctx context.Context, watch *watch) (bool, error) {
 		body := func() (io.ReadCloser, error) {
@@ -184,7 +186,7 @@ func (t Transfer) Put(ctx context.Context, address string, from io.ReaderAt, siz
 		}
 		request.ContentLength, request.GetBody = size, body
 		if strings.HasSuffix(request.URL.Hostname(), ".blob.core.windows.net") {
-			request.Header.Set("x-ms-blob-type", "BlockBlob") // which Azure wants to be told
+			request.Header.Set("x-ms-blob-type", "BlockBlob") // required by Azure
 		}
 		r, err := client.Do(request)
 		if err != nil {
@@ -195,8 +197,8 @@ func (t Transfer) Put(ctx context.Context, address string, from io.ReaderAt, siz
 	})
 }
 
-// again makes tries until one succeeds, the server refuses or several in a row came
-// no further.
+// again repeats a try until one succeeds, the server refuses, or several in a row make
+// no progress.
 func (t Transfer) again(ctx context.Context, address string, try func(context.Context, *watch) (further bool, err error)) error {
 	if err := Check(address); err != nil {
 		return err
@@ -228,11 +230,11 @@ func (t Transfer) again(ctx context.Context, address string, try func(context.Co
 	}
 }
 
-// longest is for how long at most a server is waited for.
+// longest limits the pause before a try.
 const longest = 5 * time.Minute
 
-// pause waits for twice as long each time, or as long as the server asks for, and a
-// random part of that more, so that not all who were refused come back at once.
+// pause waits twice as long each time, or as long as the server asks for, plus a random
+// part of it, so that refused clients do not all return at once.
 func (t Transfer) pause(ctx context.Context, failed int, err error) error {
 	wait := cmp.Or(t.Pause, time.Second) << min(failed-1, 10)
 	if s, ok := errors.AsType[*statusError](err); ok {
@@ -240,17 +242,17 @@ func (t Transfer) pause(ctx context.Context, failed int, err error) error {
 	}
 	wait = min(wait, longest)
 	select {
-	case <-time.After(wait + rand.N(wait/4+1)): // #nosec G404 -- to spread them, nobody is to be surprised
+	case <-time.After(wait + rand.N(wait/4+1)): // #nosec G404 -- spreads the tries, need not be secret
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 }
 
-// told is an error without the secrets of a URL.
+// told returns an error without the secrets of a URL.
 func told(address string, tries int, err error) error {
 	if u, ok := errors.AsType[*url.Error](err); ok {
-		err = u.Err // u tells all of the URL
+		err = u.Err // u contains the whole URL
 	}
 	if tries > 1 {
 		return fmt.Errorf("%s: %w (after %d tries)", Name(address), err, tries)
@@ -258,20 +260,20 @@ func told(address string, tries int, err error) error {
 	return fmt.Errorf("%s: %w", Name(address), err)
 }
 
-// download is a file that comes in parts.
+// download is a file that arrives in parts.
 type download struct {
 	Transfer
 	address string
 	file    *os.File
 	is      State
-	have    int64 // bytes of it
-	most    int64 // that there ever were
+	have    int64 // bytes so far
+	most    int64 // the most bytes that it ever had
 }
 
-// errOwn is an error of this side, which no other try cures.
+// errOwn is a local error, which another try cannot cure.
 var errOwn = errors.New("cannot be kept")
 
-// part brings what is missing, or a part of it.
+// part downloads the rest, or a part of it.
 func (d *download) part(ctx context.Context, w *watch) error {
 	same := cmp.Or(d.is.Tag, d.is.Made)
 	if same == "" {
@@ -310,7 +312,7 @@ func (d *download) part(ctx context.Context, w *watch) error {
 	return err
 }
 
-// begin makes room for the file.
+// begin reserves room for the file.
 func (d *download) begin(is State) error {
 	d.is = is
 	if d.Room != nil {
@@ -329,7 +331,7 @@ func (d *download) begin(is State) error {
 	return nil
 }
 
-// Write appends to the file, as long as there is room.
+// Write appends to the file while there is room.
 func (d *download) Write(b []byte) (int, error) {
 	const part = 16 << 20
 	if d.Room != nil && d.have/part < (d.have+int64(len(b)))/part {
@@ -348,12 +350,12 @@ func (d *download) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// ownError is an errOwn in its own words.
+// ownError is an errOwn with its own text.
 type ownError struct{ error }
 
 func (e *ownError) Unwrap() []error { return []error{e.error, errOwn} }
 
-// get asks for a range of a file, as long as that is the same; "" is all of it.
+// get asks for a range of a file, if the file has not changed; "" is the whole file.
 func get(ctx context.Context, address, part, same string) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
@@ -368,7 +370,7 @@ func get(ctx context.Context, address, part, same string) (*http.Response, error
 	return client.Do(request)
 }
 
-// stateOf is what the headers of an answer tell.
+// stateOf reads the headers of a response.
 func stateOf(r *http.Response) State {
 	is := State{Size: r.ContentLength, Made: r.Header.Get("Last-Modified")}
 	if tag := r.Header.Get("ETag"); !strings.HasPrefix(tag, "W/") {
@@ -385,7 +387,7 @@ func stateOf(r *http.Response) State {
 	return is
 }
 
-// firstOf is the first byte of the range that an answer has.
+// firstOf returns the first byte of a response's range.
 func firstOf(r *http.Response) int64 {
 	text, _, _ := strings.Cut(strings.TrimPrefix(r.Header.Get("Content-Range"), "bytes "), "-")
 	n, err := strconv.ParseInt(text, 10, 64)
@@ -395,16 +397,16 @@ func firstOf(r *http.Response) int64 {
 	return n
 }
 
-// statusError is an answer that another try may change.
+// statusError is a response that may differ at another try.
 type statusError struct {
 	error
-	after time.Duration // that the server asks for
+	after time.Duration // pause that the server asks for
 }
 
-// reason is what object stores say of an error.
+// reason returns an object store's explanation of an error.
 var reason = regexp.MustCompile(`<Code>(\w{1,60})</Code>`)
 
-// refusal is the error of an answer that isn't what was asked for.
+// refusal returns the error for an unexpected response.
 func refusal(r *http.Response) error {
 	if r.StatusCode/100 == 2 {
 		return nil

@@ -19,17 +19,17 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// quick is a Transfer that loses no time.
+// quick is a Transfer without pauses.
 var quick = Transfer{Tries: 3, Pause: time.Millisecond, Stall: 200 * time.Millisecond}
 
-// store is a server with one file, which fails as a case has it.
+// store is a server with one file. It fails as a case prescribes.
 type store struct {
 	*httptest.Server
 	mu     sync.Mutex
 	asked  []string // ranges, in order
 	data   []byte
 	tag    string
-	answer func(n int, w http.ResponseWriter, r *http.Request) bool // of request n; false: as it should be
+	answer func(n int, w http.ResponseWriter, r *http.Request) bool // handles request n; false: the store answers
 }
 
 func newStore(t *testing.T, data []byte) *store {
@@ -54,7 +54,7 @@ func (s *store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	http.ServeContent(w, r, "clip.mp4", time.Time{}, bytes.NewReader(data))
 }
 
-// cut sends so many bytes of the file from where it is asked to begin, and breaks off.
+// cut sends the given number of bytes from the requested start, and breaks off.
 func (s *store) cut(w http.ResponseWriter, r *http.Request, bytes int) {
 	first := 0
 	fmt.Sscanf(r.Header.Get("Range"), "bytes=%d-", &first)
@@ -68,7 +68,7 @@ func (s *store) cut(w http.ResponseWriter, r *http.Request, bytes int) {
 	panic(http.ErrAbortHandler)
 }
 
-// fetch brings the store's file.
+// fetch downloads the store's file.
 func (s *store) fetch(t *testing.T, how Transfer) ([]byte, State, error) {
 	t.Helper()
 	f, err := os.Create(filepath.Join(t.TempDir(), "f"))
@@ -80,7 +80,7 @@ func (s *store) fetch(t *testing.T, how Transfer) ([]byte, State, error) {
 	return data, is, err
 }
 
-// sample is what files hold here.
+// sample is the content of the files.
 func sample(n int) []byte {
 	b := make([]byte, n)
 	for i := range b {
@@ -89,8 +89,8 @@ func sample(n int) []byte {
 	return b
 }
 
-// A connection that breaks off goes on behind the last byte, however often, as long as
-// each brings something.
+// A download continues after the last byte however often the connection breaks off, while
+// each try makes progress.
 func TestFetchByRange(t *testing.T) {
 	s := newStore(t, sample(100_000))
 	s.answer = func(n int, w http.ResponseWriter, r *http.Request) bool {
@@ -110,8 +110,8 @@ func TestFetchByRange(t *testing.T) {
 	}
 }
 
-// A file that is another one when it is gone on with is brought from the start, and so
-// is one whose server knows no ranges, or doesn't tell one file from another.
+// A download starts again if the file has changed, if the server supports no ranges, or
+// if it does not identify versions of a file.
 func TestFetchFromTheStart(t *testing.T) {
 	for name, change := range map[string]func(s *store){
 		"another file": func(s *store) { s.data, s.tag = sample(70_000)[1000:], `"two"` },
@@ -144,9 +144,9 @@ func TestFetchFromTheStart(t *testing.T) {
 	}
 }
 
-// A server that is busy is asked again, as late as it says; one that is so for good,
-// breaks off before the first byte or says nothing is given up, with the reason and
-// without the secrets of its URL. What is refused isn't asked for twice.
+// A busy server is asked again, after the pause that it asks for. A server that stays
+// busy, breaks off before the first byte or sends nothing ends the download, with the
+// reason and without the secrets of its URL. A refused request is not repeated.
 func TestFetchAgain(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer  func(w http.ResponseWriter, r *http.Request)
@@ -197,7 +197,7 @@ func TestFetchAgain(t *testing.T) {
 	require.GreaterOrEqual(t, time.Since(start), time.Second)
 }
 
-// Where there is no room nothing is brought; a program that ends doesn't wait.
+// Without room nothing is downloaded; a program that ends does not wait.
 func TestFetchEnds(t *testing.T) {
 	s := newStore(t, sample(5000))
 	how := quick
@@ -217,9 +217,9 @@ func TestFetchEnds(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-// Looking tells what is there by one byte of it.
-// A redirect to something else than a server, or to what only this machine can ask, is
-// refused at once.
+// Look describes a file by its first byte.
+// A redirect to a URL without a server, or to an address that only this machine can
+// reach, is refused at once.
 func TestRedirects(t *testing.T) {
 	for name, c := range map[string]struct{ first, next, want string }{
 		"another server":    {"https://192.0.2.1/a", "https://192.0.2.2/b", ""},
@@ -264,8 +264,7 @@ func TestRedirects(t *testing.T) {
 	}
 }
 
-// A file that comes without a length is no longer brought when the disk has no room to
-// spare.
+// A download without a length ends when the disk has no room to spare.
 func TestRoomAllAlong(t *testing.T) {
 	s := newStore(t, nil)
 	s.answer = func(_ int, w http.ResponseWriter, r *http.Request) bool {
@@ -304,7 +303,7 @@ func TestLook(t *testing.T) {
 	}
 }
 
-// A file is taken whole, from the start where that broke off.
+// An upload sends the whole file, and starts again if it broke off.
 func TestPut(t *testing.T) {
 	s := newStore(t, nil)
 	var got []byte
@@ -338,7 +337,7 @@ func TestPut(t *testing.T) {
 	require.EqualError(t, err, s.URL+"/out: the server answers 403 Forbidden: refused")
 }
 
-// What is told of a URL has no secrets, and what is none is refused.
+// Messages about a URL have no secrets, and a text that is not a URL is refused.
 func TestNames(t *testing.T) {
 	for address, want := range map[string]string{
 		"https://u:p@bucket.s3.amazonaws.com/a%2Fb/clip.mp4?X-Amz-Signature=1#x": "https://bucket.s3.amazonaws.com/a%2Fb/clip.mp4",

@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// errStalled ends a try in which nothing moves.
+// errStalled ends a try without progress.
 var errStalled = errors.New("the transfer stalled")
 
-// watch ends a try in which no byte moves for a while.
+// watch ends a try if no byte arrives for a while.
 type watch struct {
 	stall time.Duration
 	timer *time.Timer
 	end   func()
 }
 
-// watched is a context that a watch ends; whoever has it calls end.
+// watched returns a context that a watch ends; the caller calls end.
 func watched(ctx context.Context, stall time.Duration) (context.Context, *watch) {
 	within, cancel := context.WithCancelCause(ctx)
 	w := &watch{stall: stall}
@@ -29,7 +29,7 @@ func watched(ctx context.Context, stall time.Duration) (context.Context, *watch)
 	return within, w
 }
 
-// of is r, of which each byte that is read sets the watch back.
+// of returns r; each byte read from it restarts the watch.
 func (w *watch) of(r io.Reader) io.Reader { return &moving{r, w} }
 
 type moving struct {

@@ -7,9 +7,9 @@ import (
 	"syscall"
 )
 
-// Flush has what a file holds on the disk.
+// Flush writes a file's content to the disk.
 func Flush(path string) error {
-	f, err := os.OpenFile(path, os.O_RDWR, 0) // to which Windows flushes
+	f, err := os.OpenFile(path, os.O_RDWR, 0) // Windows flushes only writable files
 	if err != nil {
 		return err
 	}
@@ -20,8 +20,7 @@ func Flush(path string) error {
 	return err
 }
 
-// IsFull reports whether err is of a file that could not be written since its disk is
-// full.
+// IsFull reports whether err is of a write to a full disk.
 func IsFull(err error) bool {
 	const windowsDiskFull = syscall.Errno(112)
 	return errors.Is(err, syscall.ENOSPC) || runtime.GOOS == "windows" && errors.Is(err, windowsDiskFull)

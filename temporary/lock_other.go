@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// errLocked: somebody else has it open, ERROR_SHARING_VIOLATION.
+// errLocked: another process has the file open, ERROR_SHARING_VIOLATION.
 var errLocked = syscall.Errno(32)
 
-// lock has nothing to do: what is open can be neither removed nor renamed.
+// lock does nothing: an open file can be neither removed nor renamed.
 func lock(*os.File) error { return nil }
 
-// release removes a file that nobody has open, and fails where somebody has.
+// release removes a file, and fails if a process has it open.
 func release(path string) error {
 	if err := os.Remove(path); !errors.Is(err, os.ErrNotExist) {
 		return err
@@ -23,23 +23,23 @@ func release(path string) error {
 	return nil
 }
 
-// settled is how long a file must have been as it is. Those that are closed to
-// be renamed were written a moment ago.
+// settled is the least age of an abandoned file. A file that was closed to be renamed
+// has been written a moment ago.
 const settled = 10 * time.Second
 
-// abandoned calls remove where nobody has path open.
+// abandoned calls remove if no process has path open.
 func abandoned(path string, remove func()) {
 	info, err := os.Lstat(path)
 	if err != nil || time.Since(info.ModTime()) < settled {
 		return
 	}
-	// Nothing is renamed that is open, though a folder would lose its files.
+	// Renaming fails for open files, and a folder would lose its files.
 	if os.Rename(path, path+"0") == nil && os.Rename(path+"0", path) == nil {
 		remove()
 	}
 }
 
-// Publish closes a file made by Create and gives it its name.
+// Publish closes a file of Create and gives it its final name.
 func Publish(f *os.File, target string) error {
 	if err := f.Close(); err != nil {
 		return err
@@ -47,5 +47,5 @@ func Publish(f *os.File, target string) error {
 	return os.Rename(f.Name(), target)
 }
 
-// FlushNames has nothing to do: a folder can't be flushed.
+// FlushNames does nothing: folders cannot be flushed.
 func FlushNames(string) error { return nil }

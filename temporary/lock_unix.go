@@ -10,10 +10,10 @@ import (
 	"syscall"
 )
 
-// errLocked: somebody else has the lock.
+// errLocked: another process has the lock.
 var errLocked = syscall.EWOULDBLOCK
 
-// lock takes a file for this process, until it is closed.
+// lock locks a file for this process until the file is closed.
 func lock(f *os.File) error {
 	conn, err := f.SyscallConn()
 	if err != nil {
@@ -27,10 +27,10 @@ func lock(f *os.File) error {
 	return lerr
 }
 
-// release has nothing to do: a lock ends with who had it.
+// release does nothing: a lock ends with its process.
 func release(string) error { return nil }
 
-// abandoned calls remove where path is this user's and nobody has it locked.
+// abandoned calls remove if path belongs to this user and no process has it locked.
 func abandoned(path string, remove func()) {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -49,9 +49,9 @@ func abandoned(path string, remove func()) {
 	}
 }
 
-// Publish closes a file made by Create and gives it its name, in one step as
-// others see it. It stays locked until it has it. The name is on the disk then; what
-// the file holds is what its writer flushed.
+// Publish closes a file of Create and gives it its final name, atomically. The file stays
+// locked until then. The name is on the disk when Publish returns; of the content, what
+// the writer flushed.
 func Publish(f *os.File, target string) error {
 	if err := os.Rename(f.Name(), target); err != nil {
 		f.Close()
@@ -64,18 +64,18 @@ func Publish(f *os.File, target string) error {
 	return err
 }
 
-// FlushNames has the names in a folder on the disk, as they are: without it files may
-// have their former names, or none, after the power was lost.
+// FlushNames writes the names in a folder to the disk. Without it, files may have their
+// former names, or none, after a power failure.
 func FlushNames(folder string) error {
 	f, err := os.Open(folder)
-	if errors.Is(err, fs.ErrPermission) { // may be written to and not read
+	if errors.Is(err, fs.ErrPermission) { // the folder may be writable but not readable
 		return nil
 	}
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	if err := f.Sync(); !errors.Is(err, syscall.EINVAL) && !errors.Is(err, syscall.ENOTSUP) { // of file systems that can't
+	if err := f.Sync(); !errors.Is(err, syscall.EINVAL) && !errors.Is(err, syscall.ENOTSUP) { // some file systems cannot
 		return err
 	}
 	return nil

@@ -10,6 +10,9 @@
 // be shared.
 //
 // Start at Create, Mkdir and Open, and at Sweep. Lock is for a folder that stays.
+//
+//	f, err := temporary.Create(dir, ".out.mp4") // write f, then
+//	err = temporary.Publish(f, filepath.Join(dir, "out.mp4"))
 package temporary
 
 import (
@@ -25,15 +28,15 @@ import (
 	"unicode/utf8"
 )
 
-// maxStem bounds what stands before .tmp- in a name, which may have 255 bytes.
+// maxStem limits the part of a name before .tmp-. A name may have 255 bytes.
 const maxStem = 200
 
-// ours are the names that Create and Mkdir make, of any machine and user. The
-// stem is the name of an output after a dot, or says what a file in the folder
-// for temporary ones is for.
+// ours matches the names of Create and Mkdir, of any machine and user. The stem is the
+// name of an output after a dot, or the purpose of a file in the folder for temporary
+// files.
 var ours = regexp.MustCompile(`(?s)^(\..+|tessera-[a-z]+)\.tmp-([0-9a-f]{8})-[0-9a-f]{8}$`)
 
-// host stands for this machine and user.
+// host identifies this machine and user.
 var host = sync.OnceValue(func() string {
 	h := fnv.New32a()
 	name, _ := os.Hostname()
@@ -42,14 +45,14 @@ var host = sync.OnceValue(func() string {
 	return fmt.Sprintf("%08x", h.Sum32())
 })
 
-// fresh makes something under a name in dir that nothing has, and locks it. Where
-// files can't be locked the name is one that Sweep leaves alone.
+// fresh makes a file or folder with an unused name in dir, and locks it. If files cannot
+// be locked, the name is one that Sweep leaves alone.
 func fresh(dir, stem string, create func(name string) (*os.File, error)) (*os.File, error) {
 	who := host()
 	if len(stem) > maxStem {
 		cut := maxStem
 		for cut > maxStem-utf8.UTFMax && !utf8.RuneStart(stem[cut]) {
-			cut-- // some file systems have names of whole characters only
+			cut-- // some file systems accept only whole characters
 		}
 		stem = stem[:cut]
 	}
@@ -67,7 +70,7 @@ func fresh(dir, stem string, create func(name string) (*os.File, error)) (*os.Fi
 			return f, nil
 		case err == nil && still(f):
 			return f, nil
-		case err == nil, errors.Is(err, errLocked): // a sweep was quicker
+		case err == nil, errors.Is(err, errLocked): // a sweep was faster
 		default:
 			who = "unlocked"
 		}
@@ -76,34 +79,34 @@ func fresh(dir, stem string, create func(name string) (*os.File, error)) (*os.Fi
 	}
 }
 
-// Locked takes a file for this process, until it is closed, and is whether another
-// one has it. It never is where files can't be locked.
+// Locked locks a file for this process until the file is closed, and reports whether
+// another process has it. Without locks it always reports false.
 func Locked(f *os.File) bool { return errors.Is(lock(f), errLocked) }
 
-// still is whether f has its name.
+// still reports whether f has its name.
 func still(f *os.File) bool {
 	is, err := f.Stat()
 	has, nerr := os.Lstat(f.Name())
 	return err == nil && nerr == nil && os.SameFile(is, has)
 }
 
-// Create makes a file in folder dir, whose name begins with stem. It is the
-// caller's to close and to remove, or to Publish.
+// Create makes a file in folder dir, whose name begins with stem. The caller closes and
+// removes it, or calls Publish.
 func Create(dir, stem string, mode fs.FileMode) (*os.File, error) {
 	return fresh(dir, stem, func(name string) (*os.File, error) {
 		return os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
 	})
 }
 
-// Mkdir makes a folder in folder dir, whose name begins with stem. It is in use
-// until what is returned is closed; Name tells its path.
+// Mkdir makes a folder in folder dir, whose name begins with stem. It is in use until the
+// returned file is closed; Name returns its path.
 func Mkdir(dir, stem string, mode fs.FileMode) (*os.File, error) {
 	return fresh(dir, stem, func(name string) (*os.File, error) {
 		if err := os.Mkdir(name, mode); err != nil {
 			return nil, err
 		}
 		f, err := os.Open(name)
-		if errors.Is(err, fs.ErrNotExist) { // a sweep was quicker
+		if errors.Is(err, fs.ErrNotExist) { // a sweep was faster
 			return nil, fs.ErrExist
 		}
 		if err != nil {
@@ -113,11 +116,11 @@ func Mkdir(dir, stem string, mode fs.FileMode) (*os.File, error) {
 	})
 }
 
-// IsLocked says whether an error of Lock is that another process has the file.
+// IsLocked reports whether an error of Lock means that another process has the file.
 func IsLocked(err error) bool { return errors.Is(err, errLocked) }
 
-// Lock takes the file at path for this process, until it is closed; the file stays.
-// It fails where another process has it.
+// Lock locks the file at path for this process until the file is closed; the file stays.
+// It fails if another process has it.
 func Lock(path string) (*os.File, error) {
 	if err := release(path); err != nil {
 		return nil, err
@@ -133,16 +136,14 @@ func Lock(path string) (*os.File, error) {
 	return f, nil
 }
 
-// File is a temporary file that nobody else needs the name of. It has none any
-// more where the system lets an open file lose it: then it is gone with the
-// program, however that ends.
+// File is a temporary file whose name is of no use to others. Where the system allows it,
+// the open file has no name, and disappears with the program however that ends.
 type File struct {
 	*os.File
 	named bool
 }
 
-// Open makes one in the folder for temporary files, for the purpose that a word
-// tells.
+// Open makes a File in the folder for temporary files. purpose becomes part of its name.
 func Open(purpose string) (*File, error) {
 	f, err := Create(os.TempDir(), "tessera-"+purpose, 0o600)
 	if err != nil {
@@ -151,7 +152,7 @@ func Open(purpose string) (*File, error) {
 	return &File{f, os.Remove(f.Name()) != nil}, nil
 }
 
-// Close gives the disk back.
+// Close frees the disk space.
 func (f *File) Close() error {
 	err := f.File.Close()
 	if f.named {
@@ -160,11 +161,11 @@ func (f *File) Close() error {
 	return err
 }
 
-// Sweep removes from folder dir what programs of this user on this machine left
-// there that are no more. A folder that such a program moved aside and did not
-// replace gets its name back. What can't be removed stays.
+// Sweep removes from folder dir what ended programs of this user on this machine left
+// there. A folder that such a program moved aside and did not replace gets its name back.
+// A file that cannot be removed stays.
 func Sweep(dir string) {
-	entries, _ := os.ReadDir(dir) // what can be read
+	entries, _ := os.ReadDir(dir) // the entries that can be read
 	there := map[string]bool{}
 	for _, e := range entries {
 		there[e.Name()] = true
@@ -188,13 +189,13 @@ func Sweep(dir string) {
 	}
 }
 
-// old ends the name of what a folder made by Mkdir replaces, while it does.
+// old ends the name of a folder while one of Mkdir replaces it.
 const old = ".old"
 
-// Aside is where what folder is to replace is moved meanwhile.
+// Aside returns the path for the contents that folder will replace, meanwhile.
 func Aside(folder string) string { return folder + old }
 
-// cutOld is the name of the folder that was to replace what is called name.
+// cutOld returns the name of the folder that was to replace name.
 func cutOld(name string) (string, bool) {
 	n := len(name) - len(old)
 	if n < 0 || name[n:] != old {
@@ -204,10 +205,10 @@ func cutOld(name string) (string, bool) {
 	return name[:n], m != nil && m[2] == host()
 }
 
-// back gives a folder that was moved aside its name again, if that is free and
-// known; if it is taken the folder was replaced.
+// back gives a folder that was moved aside its name again, if the name is known and
+// unused; if it is in use, the folder was replaced.
 func back(dir, aside, stem string) {
-	if len(stem) > maxStem-utf8.UTFMax || stem[0] != '.' { // it may have been cut
+	if len(stem) > maxStem-utf8.UTFMax || stem[0] != '.' { // it may be shortened
 		return
 	}
 	target := filepath.Join(dir, stem[1:])

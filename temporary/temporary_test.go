@@ -18,8 +18,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestMain lets the test be a program that is killed: it makes what the
-// environment says and waits.
+// TestMain lets the test be a program that is killed: it makes what the environment
+// names, and waits.
 func TestMain(m *testing.M) {
 	dir := os.Getenv("TEMPORARY_IN")
 	if dir == "" {
@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 	os.Stdin.Read(make([]byte, 1))
 }
 
-// started is such a program, which has made what it makes in dir.
+// started returns such a program after it has made its files in dir.
 func started(t *testing.T, dir string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
@@ -56,7 +56,7 @@ func started(t *testing.T, dir string) *exec.Cmd {
 	return cmd
 }
 
-// names are of what a folder holds.
+// names returns the names in a folder.
 func names(t *testing.T, dir string) (all []string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -67,8 +67,8 @@ func names(t *testing.T, dir string) (all []string) {
 	return all
 }
 
-// age makes everything in dir older than what Sweep leaves alone where there are
-// no locks.
+// age makes everything in dir older than what Sweep leaves alone on systems without
+// locks.
 func age(t *testing.T, dir string) {
 	t.Helper()
 	for _, name := range names(t, dir) {
@@ -77,7 +77,7 @@ func age(t *testing.T, dir string) {
 	}
 }
 
-// What a living program has stays, and goes with it when it is killed.
+// A running program's files stay. After the program is killed, Sweep removes them.
 func TestSweep(t *testing.T) {
 	dir := t.TempDir()
 	p := started(t, dir)
@@ -98,8 +98,7 @@ func TestSweep(t *testing.T) {
 	require.Empty(t, names(t, dir))
 }
 
-// Nothing is removed but what has the name of this machine and user, is a file or
-// folder and was left behind.
+// Sweep removes only abandoned files and folders with a name of this machine and user.
 func TestSweepLeavesOthers(t *testing.T) {
 	dir := t.TempDir()
 	mine := ".tmp-" + host() + "-0123abcd"
@@ -127,7 +126,7 @@ func TestSweepLeavesOthers(t *testing.T) {
 	Sweep(filepath.Join(dir, "nowhere"))
 }
 
-// Another user's are left alone, even by root.
+// Even root leaves another user's files alone.
 func TestSweepLeavesOtherUsers(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root can make files of others")
@@ -139,8 +138,8 @@ func TestSweepLeavesOtherUsers(t *testing.T) {
 	require.FileExists(t, path)
 }
 
-// Frames that were moved aside come back where nothing took their place, and
-// are gone where something did.
+// Frames that were moved aside return if nothing took their place, and are removed if
+// something did.
 func TestSweepBringsBack(t *testing.T) {
 	mine := ".frames.tmp-" + host() + "-0123abcd"
 	for name, c := range map[string]struct{ made, want []string }{
@@ -170,7 +169,7 @@ func TestSweepBringsBack(t *testing.T) {
 	}
 }
 
-// Names may be as long as they get, and what is open has none where that can be.
+// Names may have any length, and an open File has no name where the system allows it.
 func TestNames(t *testing.T) {
 	dir := t.TempDir()
 	f, err := Create(dir, "."+strings.Repeat("n", 254), 0o666)
@@ -188,7 +187,7 @@ func TestNames(t *testing.T) {
 	require.Len(t, names(t, dir), 1)
 }
 
-// A long name is cut between characters: some file systems take no half of one.
+// A long name is cut between characters: some file systems refuse half of one.
 func TestLongNames(t *testing.T) {
 	for _, stem := range []string{strings.Repeat("é", 120), "." + strings.Repeat("é", 120), "." + strings.Repeat("流", 80)} {
 		f, err := Create(t.TempDir(), stem, 0o600)
@@ -200,8 +199,8 @@ func TestLongNames(t *testing.T) {
 	}
 }
 
-// Folders are made while somebody sweeps, who may take one for abandoned before it
-// is locked.
+// Folders are made during a sweep, which may mistake one for abandoned before it is
+// locked.
 func TestMkdirBesideSweep(t *testing.T) {
 	dir, done := t.TempDir(), make(chan struct{})
 	var swept sync.WaitGroup
@@ -231,7 +230,7 @@ func TestMkdirBesideSweep(t *testing.T) {
 	swept.Wait()
 }
 
-// A file that is locked is nobody else's until it is closed.
+// Other processes cannot lock a locked file until it is closed.
 func TestLock(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	f, err := Lock(path)

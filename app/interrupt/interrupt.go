@@ -5,6 +5,9 @@
 // and error if they are pipes, so that a reader that leaves ends the command, and a stalled
 // reader does not delay its end. The context's cause is ErrUnread if the reader left.
 //
+//	ctx, stop := interrupt.Context(&stdout, &stderr)
+//	defer stop()
+//
 // Await and ReadSmall read what may never arrive, from a sleeping disk, a lost server or a
 // pipe, and return as soon as the context ends.
 package interrupt

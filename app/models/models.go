@@ -1,6 +1,8 @@
 // Package models stores published checkpoints on this machine, under the names that
 // package known has for them. Puller.Pull downloads one when the user asks for it. Path
-// finds one that is stored, so that a command's -m accepts its name.
+// finds one that is stored, so that a command's -m accepts its name:
+//
+//	path := models.Path("wan2.1") // the stored file, or the text itself
 package models
 
 import (

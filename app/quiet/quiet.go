@@ -1,6 +1,8 @@
 // Package quiet drops what Dawn prints while it is loaded and opens devices. Start at
 // Run, and call Passer first in main.
 //
+//	quiet.Run(func() { device, err = gpu.Open(options) })
+//
 // Dawn prints the limits that it lowers ("Warning: maxDynamic... artificially reduced"),
 // which mean nothing to a user, and has no switch to disable this. Run drops these lines
 // and passes on all others: drivers print there too, and broken ones end the program

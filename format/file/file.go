@@ -1,5 +1,7 @@
 // Package file opens regular files only: a pipe would wait for a writer, a device may
-// never end, and neither can be read by range. Start at Open.
+// never end, and neither can be read by range. Start at Open:
+//
+//	f, size, err := file.Open(path)
 package file
 
 import (

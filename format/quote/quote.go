@@ -1,6 +1,8 @@
 // Package quote prints text from untrusted files: names, metadata, and messages that
 // contain them. It escapes control characters and direction marks, and shortens long
-// text.
+// text:
+//
+//	fmt.Printf("%s: no tensor %s\n", quote.Name(path), quote.Text(name))
 package quote
 
 import (

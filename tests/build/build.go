@@ -1,6 +1,8 @@
 // Package build builds programs of this module for tests. It opens every file that a
 // program is built from: Go's test cache watches the files that a test opens, so the
 // test runs again after any of them changed.
+//
+//	err := build.Program(path, "tessera/cmd/native", nil)
 package build
 
 import (
