@@ -55,24 +55,6 @@ func TestPublishedKL(t *testing.T) {
 	testPublished(t, "sd3", synthetic.KL(synthetic.KLConfig{Latent: 16}), 244, 83_819_683, ".attn_1.")
 }
 
-// Every name that can be pulled can be planned, and is planned as its model.
-func TestPublishedNames(t *testing.T) {
-	for _, c := range known.Checkpoints {
-		m, err := Published(c.Name, gpu.Info{Limits: gpu.DefaultLimits}, Settings{})
-		require.NoError(t, err, c.Name)
-		assert.Equal(t, c.Model, m.Config.Model, c.Name)
-		assert.True(t, IsPublished(strings.ToUpper(c.Name)), c.Name)
-	}
-	for name, scale := range map[string]float64{"sd": 0.18215, "sdxl": 0.13025, "flux": 0.3611, "sd3": 1.5305} {
-		m, err := Published(name, gpu.Info{Limits: gpu.DefaultLimits}, Settings{})
-		require.NoError(t, err)
-		assert.Equal(t, slices.Repeat([]float64{scale}, m.Config.Latent), m.Config.Scale, name)
-	}
-	_, ok := flux2Family().publishedAs("FLUX.1")
-	assert.False(t, ok)
-	assert.False(t, IsPublished("seedvr3"))
-}
-
 // Files with ldm's and diffusers' names, current and old, and with matrices of either
 // rank, decode and encode to the same bits.
 func TestNamesOfKL(t *testing.T) {
