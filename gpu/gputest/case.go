@@ -37,7 +37,7 @@ type run struct {
 }
 
 // Run records the case twice in one batch, each run with its own NaN-filled output and
-// scratch. It checks that the runs agree bit for bit, that inputs and guards are
+// scratch, and with NaN in workgroup memory. It checks that the runs agree bit for bit, that inputs and guards are
 // untouched, and that the output matches Want. With TESSERA_CASES=FOLDER it instead
 // writes the case there, for tools/wgpu/replay.py.
 func (c *Case) Run(t *testing.T, dev *gpu.Device) {
@@ -70,7 +70,9 @@ func (c *Case) record() (in []*gpu.Buffer, batch *gpu.Batch, runs [2]run) {
 
 func (c *Case) run(dev *gpu.Device) error {
 	in, batch, runs := c.record()
-	all := slices.Clone(in)
+	commands, poison := WithPoison(dev, batch.Commands)
+	batch.Commands = commands
+	all := append(slices.Clone(in), poison)
 	for _, r := range runs {
 		all = append(append(all, r.scratch...), r.out)
 	}

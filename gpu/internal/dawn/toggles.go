@@ -11,6 +11,9 @@ const (
 	// f16OnNVIDIA enables shader-f16. Dawn hides it on all NVIDIA cards through Vulkan,
 	// because some of its conformance tests fail there.
 	f16OnNVIDIA = "vulkan_enable_f16_on_nvidia"
+	// noWorkgroupInit leaves workgroup memory as it is. Dawn otherwise clears it at the
+	// start of every workgroup; gputest's cases show that kernels write what they read.
+	noWorkgroupInit = "disable_workgroup_init"
 	// quantization rounds timestamps to 65 µs, for untrusted pages.
 	quantization = "timestamp_quantization"
 )
@@ -46,7 +49,7 @@ func (in *instance) adapterToggles(backendType uint32) *togglesDescriptor {
 
 // deviceToggles returns the toggles for a device of the adapter.
 func (a *adapter) deviceToggles() *togglesDescriptor {
-	var on []string
+	on := []string{noWorkgroupInit}
 	if a.has(a.featureMatrices) {
 		on = append(on, unsafeAPIs)
 	}
