@@ -35,7 +35,7 @@ type Device struct {
 	pool      pool
 	programs  map[*Program]*pipeline
 	pipelines map[string]*pipeline
-	groups    map[string]driver.BindGroup
+	groups    map[string]*bindGroup
 	key       []byte // scratch
 	lastID    uint64
 
@@ -103,7 +103,7 @@ func Open(opt Options) (*Device, error) {
 		pool:      pool{of: map[kind][]*memory{}},
 		programs:  map[*Program]*pipeline{},
 		pipelines: map[string]*pipeline{},
-		groups:    map[string]driver.BindGroup{},
+		groups:    map[string]*bindGroup{},
 		stats:     Stats{Programs: map[string]Use{}},
 	}
 	d.uniform, err = drv.NewBuffer("uniform", uniformSlot*uniformSlots, true)
@@ -411,7 +411,7 @@ func (d *Device) bindGroup(c *Command, l *pipeline) (driver.BindGroup, error) {
 		d.key = binary.LittleEndian.AppendUint64(d.key, uint64(v.Bytes()))
 	}
 	if g := d.groups[string(d.key)]; g != nil {
-		return g, nil
+		return g.handle, nil
 	}
 	storage := make([]driver.Binding, len(c.Bindings))
 	for i, v := range c.Bindings {
@@ -421,33 +421,38 @@ func (d *Device) bindGroup(c *Command, l *pipeline) (driver.BindGroup, error) {
 		}
 		storage[i] = driver.Binding{Buffer: d.memory(v.Buffer).handle, Offset: v.Offset, Size: v.Bytes()}
 	}
-	g, err := d.drv.NewBindGroup(c.Label, l.handle, d.uniform, storage)
+	handle, err := d.drv.NewBindGroup(c.Label, l.handle, d.uniform, storage)
 	if err != nil {
 		return nil, d.note(fmt.Errorf("gpu: %s: %s: %w", c.Label, c.Program.Label, err))
 	}
-	key := string(d.key)
-	d.groups[key] = g
+	g := &bindGroup{handle: handle, key: string(d.key)}
+	d.groups[g.key] = g
 	d.stats.BindGroups++
 	for _, v := range c.Bindings {
 		m := d.memory(v.Buffer)
-		m.groups = append(m.groups, key)
+		g.uses = append(g.uses, m)
+		if m.groups == nil {
+			m.groups = map[*bindGroup]struct{}{}
+		}
+		m.groups[g] = struct{}{}
 	}
-	return g, nil
+	return handle, nil
 }
 
-// dropGroups releases all bind groups. Submitted pieces keep theirs.
+// drop releases a bind group and removes it from the memory that it uses. Submitted
+// pieces keep theirs.
+func (d *Device) drop(g *bindGroup) {
+	for _, m := range g.uses {
+		delete(m.groups, g)
+	}
+	delete(d.groups, g.key)
+	g.handle.Release()
+}
+
+// dropGroups releases all bind groups.
 func (d *Device) dropGroups() {
 	for _, g := range d.groups {
-		g.Release()
-	}
-	clear(d.groups)
-	for _, m := range d.buffers {
-		m.groups = nil
-	}
-	for _, all := range d.pool.of {
-		for _, m := range all {
-			m.groups = nil
-		}
+		d.drop(g)
 	}
 }
 

@@ -120,6 +120,28 @@ func TestManyBindGroups(t *testing.T) {
 	require.Equal(t, n, dev.Stats().BindGroups)
 }
 
+// A buffer that stays, such as a weight, does not remember the bind groups of those that
+// were freed.
+func TestFreedBindGroupsAreForgotten(t *testing.T) {
+	dev := gputest.Open(t)
+	stays := &gpu.Buffer{Label: "stays", Size: 4}
+	require.NoError(t, dev.Alloc(stays))
+	source := strings.NewReplacer("@compute", "@group(0) @binding(2) var<storage, read> x: array<u32>;\n@compute", "v & 0u", "v & x[0]").Replace(count)
+	p := &gpu.Program{Label: "two", Source: source, Storage: []gpu.Access{gpu.ReadWrite, gpu.Read}}
+	for range 3 {
+		goes := &gpu.Buffer{Label: "goes", Size: 16<<20 + 4} // more than the pool keeps
+		require.NoError(t, dev.Alloc(goes))
+		b := &gpu.Batch{Label: "two"}
+		b.Dispatch("two", p, [3]uint32{1, 1, 1}, countParams{}, gpu.Cost{}, goes.All(), stays.All())
+		require.NoError(t, dev.Submit(context.Background(), b))
+		groups, uses := gpu.Uses(dev)
+		require.Equal(t, [2]int{1, 2}, [2]int{groups, uses})
+		dev.Free(goes)
+		groups, uses = gpu.Uses(dev)
+		require.Equal(t, [2]int{}, [2]int{groups, uses})
+	}
+}
+
 // made returns the numbers of pipelines, bind groups and buffers.
 func made(s gpu.Stats) [3]int { return [3]int{s.Pipelines, s.BindGroups, s.Buffers} }
 

@@ -150,7 +150,7 @@ type layer struct {
 func (c *card) on(layers []layer) (*Device, *Batch) {
 	d := &Device{
 		drv: c, limits: Limits{MaxGroups: 65535}, params: make([]byte, 0, uniformSlot*uniformSlots),
-		programs: map[*Program]*pipeline{}, groups: map[string]driver.BindGroup{}, stats: Stats{Programs: map[string]Use{}},
+		programs: map[*Program]*pipeline{}, groups: map[string]*bindGroup{}, stats: Stats{Programs: map[string]Use{}},
 	}
 	b, programs := &Batch{}, map[int]*Program{}
 	for i, l := range layers {

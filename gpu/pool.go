@@ -18,11 +18,18 @@ type memory struct {
 	id     uint64
 	handle driver.Buffer
 	size   int64
-	groups []string // keys of the bind groups that use it
+	groups map[*bindGroup]struct{} // those that use it
 
 	readback bool
 	copied   uint64 // of readbacks: number of the last piece that copies to it
 	spoiled  bool   // may be half mapped
+}
+
+// bindGroup is a bind group that the device keeps, and the memory that it uses.
+type bindGroup struct {
+	handle driver.BindGroup
+	key    string // in Device.groups
+	uses   []*memory
 }
 
 // kind is what memory and a buffer must have in common.
@@ -94,11 +101,8 @@ func (d *Device) newMemory(b *Buffer) (*memory, error) {
 
 // release returns memory to the driver, with the bind groups that use it.
 func (d *Device) release(m *memory) {
-	for _, key := range m.groups {
-		if g := d.groups[key]; g != nil {
-			g.Release()
-			delete(d.groups, key)
-		}
+	for g := range m.groups {
+		d.drop(g)
 	}
 	m.handle.Release()
 }
