@@ -23,6 +23,10 @@ const uniformSlots = 1024
 // each one, and Linux allows a process 65,530 mappings.
 const maxBindGroups = 1 << 14
 
+// maxPrograms bounds the programs whose pipelines a device finds without comparing their
+// texts. Jobs with kernels of their own have equal texts in new programs, some 10 kB each.
+const maxPrograms = 1 << 10
+
 // Device runs batches. It owns everything that it created; Close releases it.
 type Device struct {
 	drv    driver.Device
@@ -344,6 +348,9 @@ type wanted struct {
 // missing returns the keys of the batches' new programs, and one program for each
 // content that has no pipeline.
 func (d *Device) missing(batches []*Batch) (keys map[*Program]string, list []wanted) {
+	if len(d.programs) > maxPrograms {
+		clear(d.programs)
+	}
 	keys = map[*Program]string{}
 	seen := map[string]bool{}
 	for _, b := range batches {

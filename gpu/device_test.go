@@ -142,6 +142,22 @@ func TestFreedBindGroupsAreForgotten(t *testing.T) {
 	}
 }
 
+// Programs with equal texts have one pipeline, and a device remembers few of them.
+func TestManyPrograms(t *testing.T) {
+	dev := gputest.Open(t)
+	y := &gpu.Buffer{Label: "y", Size: 4}
+	require.NoError(t, dev.Alloc(y))
+	const n = 2*gpu.MaxPrograms + 5
+	for range n {
+		b := &gpu.Batch{Label: "count"}
+		b.Dispatch("count", counter(count), [3]uint32{1, 1, 1}, countParams{}, gpu.Cost{}, y.All())
+		require.NoError(t, dev.Submit(context.Background(), b))
+	}
+	require.EqualValues(t, n, words(t, dev, y)[0])
+	require.Equal(t, 1, dev.Stats().Pipelines)
+	require.LessOrEqual(t, gpu.Programs(dev), gpu.MaxPrograms+1)
+}
+
 // made returns the numbers of pipelines, bind groups and buffers.
 func made(s gpu.Stats) [3]int { return [3]int{s.Pipelines, s.BindGroups, s.Buffers} }
 

@@ -8,3 +8,8 @@ func Uses(d *Device) (groups, uses int) {
 	}
 	return len(d.groups), uses
 }
+
+// Programs returns the number of programs that a device remembers.
+func Programs(d *Device) int { return len(d.programs) }
+
+const MaxPrograms = maxPrograms
