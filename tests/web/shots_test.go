@@ -166,6 +166,6 @@ func TestShotsEvery(t *testing.T) {
 	v.notice()
 	v.everywhere("misfit")
 	v.pick("input-file", copyOf(t, "cut.npy"))
-	v.notice()
+	v.wait("the error", time.Minute, `document.getElementById('notice').textContent.includes('cut.npy')`)
 	v.everywhere("error")
 }
