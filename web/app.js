@@ -83,9 +83,9 @@ async function refresh() {
     if (estimate() === undefined) void measure();
   } catch (error) {
     if (overtaken()) return;
-    trouble(error);
-    if (error instanceof EngineError && refusals.includes(error.code)) shown.size = undefined; // of another input or model
     shown.misfit = error instanceof EngineError && error.code === 'wrong_model';
+    if (!shown.misfit || at('notice').hidden) trouble(error); // a newer message stays: the plan shows a misfit, too
+    if (error instanceof EngineError && refusals.includes(error.code)) shown.size = undefined; // of another input or model
     controls.render();
   }
 }

@@ -95,4 +95,6 @@ func TestExactAgainstTiles(t *testing.T) {
 	v.picks(file)
 	assert.Equal(t, "wrong_model", v.notice())
 	v.wait("what does not fit", time.Minute, `document.getElementById('plans').textContent.includes('clip.npy does not suit sd_vae.safetensors')`)
+	v.pick("input-file", copyOf(t, "cut.npy"))
+	v.wait("the newer message", time.Minute, `document.getElementById('notice').textContent.includes('cut.npy')`)
 }
