@@ -19,7 +19,9 @@ type adapter struct {
 	handle   uintptr
 	features []uint32
 	info     driver.Info
-	id       string // equal for the same adapter found in different ways
+	id       string // equal for the same adapter found in different ways, and for equal cards
+
+	vendorID, deviceID uint32
 }
 
 func (a *adapter) release() { call(a.AdapterRelease, a.handle) }
@@ -63,8 +65,8 @@ func backendName(b uint32) string {
 }
 
 // adapters finds the adapters of this machine and numbers them. webgpu.h can't list
-// them, so adapters asks with every kind of request and drops duplicates; of two equal
-// cards it sees one. Info.Passed of each says which backends had no adapter, and why.
+// them, so adapters asks with every kind of request and drops duplicates. Info.Passed of
+// each says which backends had no adapter, and why.
 func (in *instance) adapters(backend string) ([]*adapter, error) {
 	types, err := backends(backend)
 	if err != nil {
@@ -79,7 +81,7 @@ func (in *instance) adapters(backend string) ([]*adapter, error) {
 			{powerPreference: powerHigh}, {powerPreference: powerLow}, {forceFallbackAdapter: 1},
 		} {
 			o.featureLevel, o.backendType = featureLevelCore, t
-			a, err := in.requestAdapter(o)
+			found, err := in.requestAdapters(o)
 			switch {
 			case errors.Is(err, errTooOld):
 				return nil, fmt.Errorf("dawn: %s: %w: %w", in.path, driver.ErrNoLibrary, err)
@@ -87,11 +89,8 @@ func (in *instance) adapters(backend string) ([]*adapter, error) {
 				if !slices.Contains(why, err.Error()) {
 					why = append(why, err.Error())
 				}
-			case slices.ContainsFunc(list, func(b *adapter) bool { return a.id == b.id }):
-				a.release()
 			default:
-				a.info.Index = len(list)
-				list = append(list, a)
+				list = withNew(list, found)
 			}
 		}
 		if len(list) == before {
@@ -219,6 +218,7 @@ func (a *adapter) describe() (backendType uint32, err error) {
 		Matrices:     a.takeMatrices(matrices),
 	}
 	a.describeF16(info)
+	a.vendorID, a.deviceID = info.vendorID, info.deviceID
 	a.id = fmt.Sprint(info.backendType, info.vendorID, info.deviceID, a.info.Name, a.info.Driver)
 	return info.backendType, nil
 }
