@@ -127,7 +127,8 @@ func adviceNoAdapter() string {
 // requestAdapter requests one adapter. It refuses Dawn's Null backend, which computes
 // nothing.
 func (in *instance) requestAdapter(o requestAdapterOptions) (*adapter, error) {
-	o.nextInChain = unsafe.Pointer(in.adapterToggles(o.backendType))
+	toggles := in.adapterToggles(o.backendType)
+	toggles.chain.next, o.nextInChain = o.nextInChain, unsafe.Pointer(toggles)
 	r, err := in.await(in.request(in.callbacks.handle, func(info *callbackInfo) uintptr {
 		return callInfo(in.InstanceRequestAdapter, info, in.handle, uintptr(unsafe.Pointer(&o)))
 	}))

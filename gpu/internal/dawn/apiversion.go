@@ -36,6 +36,7 @@ var api2025 = apiVersion{
 // Values in both versions.
 const (
 	sTypeToggles     = 0x5000a
+	sTypeLUID        = 0x5000c
 	sTypeMemoryHeaps = 0x50013
 	sTypeMatrices    = 0x5003b // if the version has matrices
 	sTypeCache       = 0x50007

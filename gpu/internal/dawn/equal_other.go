@@ -1,4 +1,4 @@
-//go:build !js && !(linux && amd64)
+//go:build !js && !(linux && amd64) && !windows
 
 package dawn
 
