@@ -18,8 +18,7 @@ const (
 	swiftShader = "/usr/lib/chromium/vk_swiftshader_icd.json"
 )
 
-// driver opens a device of the named driver alone: Dawn lists one adapter of the
-// processor, however many drivers exist. The loader reads C's environment.
+// driver opens a device of the named driver alone. The loader reads C's environment.
 func driver(t *testing.T, setenv func(name, value string, overwrite int32) int32, file string) *gpu.Device {
 	for _, name := range []string{"VK_DRIVER_FILES", "VK_ICD_FILENAMES"} {
 		require.Zero(t, setenv(name, file, 1))
