@@ -120,14 +120,18 @@ func (o *Opener) start(ctx context.Context, c Choice, path string, s vae.Setting
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	dev, err := OpenDevice(c.Options)
+	tuner := Tuner(o.Terminal, c.NoTune, c.NoCache)
+	dev, why, err := OpenFaster(ctx, tuner, c.Options)
 	if err != nil {
-		return nil, job.Mark(err, job.ErrNoDevice)
+		return nil, deviceError(ctx, err)
+	}
+	if why != "" {
+		c.Adapter = dev.Info().Index
 	}
 	for reason := range strings.Lines(dev.Info().Passed) {
 		o.Note("not used: %s", strings.TrimSpace(reason))
 	}
-	s.Kernels.Choose = Tuner(o.Terminal, c.NoTune, c.NoCache).Choose
+	s.Kernels.Choose = tuner.Choose
 	if o.Choose != nil {
 		s.Kernels.Choose = o.Choose(s.Kernels.Choose)
 	}
@@ -147,6 +151,14 @@ func (o *Opener) start(ctx context.Context, c Choice, path string, s vae.Setting
 // Tuner returns what chooses kernels for jobs; with off it makes no trials.
 func Tuner(t *terminal.Terminal, off, noCache bool) *tune.Tuner {
 	return &tune.Tuner{Off: off, NoCache: noCache, Say: func(text string) { t.Note("%s", text) }}
+}
+
+// deviceError marks the error of opening a device, unless the context ended.
+func deviceError(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return job.Mark(err, job.ErrNoDevice)
 }
 
 // OpenDevice is gpu.Open without the library's own messages.

@@ -76,12 +76,12 @@ func (c *benchCmd) Run(a *app) error {
 			return absent(c.Model, err)
 		}
 	}
-	dev, err := machine.OpenDevice(c.GPU())
+	t := machine.Tuner(a.Terminal, c.NoTune, c.NoCache)
+	dev, _, err := machine.OpenFaster(a.ctx, t, c.GPU())
 	if err != nil {
 		return job.Mark(err, job.ErrNoDevice)
 	}
 	defer dev.Close()
-	t := machine.Tuner(a.Terminal, c.NoTune, c.NoCache)
 	if c.Kernels {
 		t.Patient, t.Least, t.Compile = true, 1, time.Minute
 	}

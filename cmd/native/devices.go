@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"strings"
 
 	"tessera/app/job"
@@ -34,6 +35,7 @@ type device struct {
 	Vendor      string `json:"vendor"`
 	Arch        string `json:"architecture"`
 	Taken       bool   `json:"taken"`
+	Why         string `json:"why_backend,omitempty"`
 	F16         bool   `json:"f16"`
 	NoF16       string `json:"no_f16,omitempty"`
 	Subgroups   bool   `json:"subgroups"`
@@ -71,17 +73,20 @@ type limits struct {
 	UniformAlignment   int64  `json:"uniform_alignment"`
 }
 
-func (c *devicesCmd) Run(t *terminal.Terminal) error {
+func (c *devicesCmd) Run(a *app) error {
+	t := a.Terminal
 	o := gpu.Options{Backend: c.Backend, Adapter: -1, Library: c.Dawn, NoCache: c.NoCache}
 	all, err := machine.Adapters(o)
 	if err != nil {
 		return job.Mark(err, job.ErrNoDevice)
 	}
-	taken, passed, openErr := best(o)
+	taken, why, passed, openErr := c.best(a, o)
 	list := make([]device, len(all))
 	for i, d := range all {
 		list[i] = newDevice(tried(o, d))
-		list[i].Taken = d.Index == taken
+		if list[i].Taken = d.Index == taken; list[i].Taken {
+			list[i].Why = why
+		}
 		if list[i].Kernels, err = new(tune.Tuner).Known(d); err != nil {
 			return err
 		}
@@ -133,17 +138,18 @@ func newDevice(i gpu.Info) device {
 	return d
 }
 
-// best returns the index of the default adapter, the first that opens, and why earlier
-// ones did not; -1 if none opens.
-func best(o gpu.Options) (index int, passed []string, err error) {
-	dev, err := machine.OpenDevice(o)
+// best returns the index of the default adapter, the first that opens, why it is opened
+// through this graphics API, and why earlier ones did not open; -1 if none opens.
+func (c *devicesCmd) best(a *app, o gpu.Options) (index int, why string, passed []string, err error) {
+	_, off := os.LookupEnv("TESSERA_NO_TUNE")
+	dev, why, err := machine.OpenFaster(a.ctx, machine.Tuner(a.Terminal, off, o.NoCache), o)
 	if err != nil {
-		return -1, nil, job.Mark(err, job.ErrNoDevice)
+		return -1, "", nil, job.Mark(err, job.ErrNoDevice)
 	}
 	if text := dev.Info().Passed; text != "" {
 		passed = strings.Split(text, "\n")
 	}
-	return dev.Info().Index, passed, dev.Close()
+	return dev.Info().Index, why, passed, dev.Close()
 }
 
 // print prints an adapter for people.
@@ -169,6 +175,9 @@ func (d device) print(t *terminal.Terminal) {
 	l := d.Limits
 	t.Say("%s %d  %s", mark, d.Index, d.Name)
 	t.Say("     %s, %s, driver %s", d.Backend, d.Type, d.Driver)
+	if d.Why != "" {
+		t.Say("     %s", d.Why)
+	}
 	f16 := has(d.F16)
 	if d.NoF16 != "" {
 		f16 += " (" + d.NoF16 + ")"

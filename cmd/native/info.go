@@ -140,7 +140,7 @@ func (a *app) noModel(f format.File, err error) error {
 // adapter returns the adapter that a job would use. If none opens and the user chose none
 // by number, it returns one with default limits.
 func (c *infoCmd) adapter(a *app) (gpu.Info, error) {
-	dev, err := machine.OpenDevice(c.GPU())
+	dev, _, err := machine.OpenFaster(a.ctx, machine.Tuner(a.Terminal, c.NoTune, c.NoCache), c.GPU())
 	if err == nil {
 		defer dev.Close()
 		return dev.Info(), nil

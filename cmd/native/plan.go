@@ -167,12 +167,16 @@ func (c *planCmd) Run(a *app) error {
 func (c *planCmd) expect(a *app, m *vae.Model, p *vae.Plan, r *planned) error {
 	_, noCache := os.LookupEnv("TESSERA_NO_CACHE")
 	o := gpu.Options{Adapter: -1, Backend: cmp.Or(os.Getenv("TESSERA_BACKEND"), "auto"), NoCache: noCache}
-	dev, err := machine.OpenDevice(o)
+	_, noTune := os.LookupEnv("TESSERA_NO_TUNE")
+	dev, why, err := machine.OpenFaster(a.ctx, machine.Tuner(a.Terminal, noTune, noCache), o)
 	if err != nil {
-		return nil
+		return a.ctx.Err()
 	}
 	info := dev.Info()
 	dev.Close()
+	if why != "" {
+		o.Adapter = info.Index
+	}
 	precision := vae.Auto
 	if c.Precision == string(vae.F32) {
 		precision = vae.F32

@@ -27,6 +27,7 @@ import (
 	"tessera/format/file"
 	"tessera/gpu"
 	"tessera/temporary"
+	"tessera/tune"
 	"tessera/vae"
 	"tessera/web"
 )
@@ -91,9 +92,14 @@ func (c *serveCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
+	tuner := machine.Tuner(a.Terminal, c.NoTune, c.NoCache)
+	info, err := c.adapter(a, tuner, &o)
+	if err != nil {
+		return err
+	}
 	arrived := make(chan struct{})
 	s, err := serve.New(c.Listen, serve.Options{
-		Page: page, Folder: c.Folder, Device: o, Choose: machine.Tuner(a.Terminal, c.NoTune, c.NoCache).Choose, Log: func(line string) { a.Note("%s", line) },
+		Page: page, Folder: c.Folder, Device: o, Choose: tuner.Choose, Log: func(line string) { a.Note("%s", line) },
 		Tokens: tokens, Certificates: certificates,
 		API:     api.Options{Models: models, Budget: int64(c.Memory), Host: int64(c.Host), Disk: int64(c.Disk), Places: c.Queue, Folder: jobs, Keep: c.Keep},
 		Arrived: sync.OnceFunc(func() { close(arrived) }),
@@ -106,10 +112,6 @@ func (c *serveCmd) Run(a *app) error {
 	defer detach()
 	if s.Beyond() && len(certificates) == 0 {
 		a.Warn("--listen %s: other machines can reach this engine, and clips and tokens cross the network unencrypted", c.Listen)
-	}
-	info, err := c.adapter(a, o)
-	if err != nil {
-		return err
 	}
 	if err := c.announce(a, s.URL(), info, models); err != nil {
 		return err
@@ -275,14 +277,17 @@ func (c *serveCmd) page() (fs.FS, error) {
 	return os.DirFS(c.Page), nil
 }
 
-// adapter returns the adapter that jobs will use; nil if there is none and that is
-// allowed.
-func (c *serveCmd) adapter(a *app, o gpu.Options) (*report.Adapter, error) {
-	dev, err := machine.OpenDevice(o)
+// adapter returns the adapter that jobs will use, and selects it in o if a trial has; nil
+// if there is none and that is allowed.
+func (c *serveCmd) adapter(a *app, tuner *tune.Tuner, o *gpu.Options) (*report.Adapter, error) {
+	dev, why, err := machine.OpenFaster(a.ctx, tuner, *o)
 	switch {
 	case err == nil:
 		defer dev.Close()
 		info := report.NewAdapter(dev.Info())
+		if why != "" {
+			o.Adapter = info.Index
+		}
 		return &info, nil
 	case c.AllowNoAdapter:
 		a.Warn("%v: pages compute in their browsers, and programs' jobs fail", err)

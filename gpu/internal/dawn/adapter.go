@@ -20,8 +20,6 @@ type adapter struct {
 	features []uint32
 	info     driver.Info
 	id       string // equal for the same adapter found in different ways, and for equal cards
-
-	vendorID, deviceID uint32
 }
 
 func (a *adapter) release() { call(a.AdapterRelease, a.handle) }
@@ -204,6 +202,7 @@ func (a *adapter) describe() (backendType uint32, err error) {
 	a.info = driver.Info{
 		Name:         info.device.String(),
 		Vendor:       info.vendor.String(),
+		DeviceID:     deviceID(info.vendorID, info.deviceID),
 		Architecture: info.architecture.String(),
 		Driver:       info.description.String(),
 		Backend:      backendName(info.backendType),
@@ -219,10 +218,12 @@ func (a *adapter) describe() (backendType uint32, err error) {
 		Matrices:     a.takeMatrices(matrices),
 	}
 	a.describeF16(info)
-	a.vendorID, a.deviceID = info.vendorID, info.deviceID
 	a.id = fmt.Sprint(info.backendType, info.vendorID, info.deviceID, a.info.Name, a.info.Driver)
 	return info.backendType, nil
 }
+
+// deviceID formats PCI's IDs of a card's vendor and model.
+func deviceID(vendor, device uint32) string { return fmt.Sprintf("%04x:%04x", vendor, device) }
 
 // takeHeaps returns the bytes of the largest device-local heap and frees the list.
 func (a *adapter) takeHeaps(h *memoryHeaps) int64 {

@@ -68,7 +68,7 @@ func onePerCard(list []*adapter, cards func() []vulkanCard) []*adapter {
 		n := at[a.id]
 		at[a.id]++
 		same := slices.DeleteFunc(slices.Clone(all), func(c vulkanCard) bool {
-			return c.vendor != a.vendorID || c.device != a.deviceID || c.name != a.info.Name
+			return c.id != a.info.DeviceID || c.name != a.info.Name
 		})
 		again := n > 0
 		if len(same) == count[a.id] {

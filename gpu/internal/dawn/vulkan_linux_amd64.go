@@ -6,9 +6,9 @@ import (
 
 // vulkanCard is a physical device of Vulkan.
 type vulkanCard struct {
-	vendor, device uint32
-	name           string
-	uuid           [16]byte // of the card: two equal ones differ
+	id   string // as in driver.Info
+	name string
+	uuid [16]byte // of the card: two equal ones differ
 }
 
 // Vulkan's structs, as far as vulkanCards reads or writes them.
@@ -87,7 +87,7 @@ func vulkanCards() []vulkanCard {
 		of := &vkPhysicalDeviceProperties2{sType: vkProperties2Type, next: ids}
 		call(p.properties, devices[i], uintptr(unsafe.Pointer(of)))
 		name := stringView{&of.deviceName[0], zeroTerminated}
-		list[i] = vulkanCard{of.vendorID, of.deviceID, name.String(), ids.deviceUUID}
+		list[i] = vulkanCard{deviceID(of.vendorID, of.deviceID), name.String(), ids.deviceUUID}
 	}
 	return list
 }

@@ -51,6 +51,7 @@ type Info struct {
 	Index        int    // among the adapters of this machine; the argument of --adapter
 	Name         string // "llvmpipe (LLVM 15.0.6, 256 bits)"
 	Vendor       string
+	DeviceID     string // of PCI, "10de:2206": the model, through each graphics API; "" when unknown
 	Architecture string
 	Driver       string // the driver's own description
 	Backend      string // "vulkan", "d3d12", "metal", "webgpu"
