@@ -1,7 +1,8 @@
 #!/bin/sh
 # One command for a real card. In a checkout it packs a folder that needs only the
 # card's driver, and runs it. The folder, or the single file, can be copied to a
-# machine without Go, Node or network and run there. It writes report.md beside itself.
+# machine without Go, Node or network and run there. It writes report.md and
+# devices.json, with the chosen kernels, beside itself.
 #
 #   tools/gpu.sh        packs build/gpu and build/gpu.tar.gz, then runs it here
 #   tools/gpu.sh pack   packs only
@@ -160,6 +161,21 @@ driver() {
 	say "**NVIDIA's driver is there, its Vulkan part is not**: no libGLX_nvidia.so.0 or libEGL_nvidia.so.0 that works. In a container NVIDIA_DRIVER_CAPABILITIES=all brings it."
 }
 
+# found lists what the machine has of what a card needs: the Vulkan loader, the files that
+# name drivers, cards on the PCI bus and their device nodes.
+found() {
+	loader=$(ldconfig -p 2>/dev/null | awk '/libvulkan\.so\.1 / {print $NF; exit}')
+	[ -n "$loader" ] || [ ! -f "$here/loader/libvulkan.so.1" ] || loader="none, brought along"
+	say "Vulkan loader: ${loader:-none, and none was packed}"
+	say "Vulkan drivers:$(ls -d /usr/share/vulkan/icd.d/*.json /etc/vulkan/icd.d/*.json ${VK_DRIVER_FILES:-} 2>/dev/null | sed "s|$here/||" | sort -u | sed 's/^/ /' | tr -d '\n' | grep . || echo " none")"
+	cards=
+	for class in /sys/bus/pci/devices/*/class; do
+		case $(cat "$class" 2>/dev/null) in 0x03*) card=${class%/class} cards="$cards ${card##*/} $(cut -c 3- "$card/vendor"):$(cut -c 3- "$card/device")" ;; esac
+	done
+	say "cards on the PCI bus:${cards:- none}"
+	say "device nodes:$(ls -d /dev/nvidia[0-9]* /dev/nvidiactl /dev/dri/renderD* /dev/kfd /dev/dxg 2>/dev/null | sed 's/^/ /' | tr -d '\n' | grep . || echo " none")"
+}
+
 # bench runs the program's benchmark into part.md: seconds, arguments.
 bench() {
 	limit=$1
@@ -199,6 +215,7 @@ run() {
 	say '```'
 	"$here/tessera" --version >>"$report"
 	uname -srm >>"$report"
+	found
 	(nvidia-smi --query-gpu=name,driver_version,memory.total,clocks.max.sm,power.limit --format=csv,noheader 2>/dev/null || echo "no nvidia-smi") >>"$report"
 	if ! timeout -k 5 60 "$here/tessera" devices --dawn "$dawn" >"$here/devices.log" 2>&1; then
 		cat "$here/devices.log" >>"$report"
@@ -269,6 +286,9 @@ run() {
 	say '```'
 	timeout -k 5 60 "$here/tessera" devices --dawn "$dawn" 2>&1 | grep -E '^[* ] [0-9]+ |^ *(kernels?|chosen) ' >>"$report" || :
 	say '```'
+	say ""
+	timeout -k 5 60 "$here/tessera" devices --json --dawn "$dawn" >"$here/devices.json" 2>/dev/null || :
+	say "devices.json, beside this report, has all of it and the adapters' limits."
 	say ""
 	if wanted ops; then
 		say "| | | passed | failed | skipped | s |"

@@ -17,7 +17,7 @@ import (
 )
 
 // The report of tools/gpu.sh ends with the adapter's kernels: the verified ones and the
-// chosen ones.
+// chosen ones, which are also in devices.json. It begins with what the machine has.
 func TestReportOfCard(t *testing.T) {
 	needDevice(t)
 	var list struct{ Library string }
@@ -50,4 +50,18 @@ func TestReportOfCard(t *testing.T) {
 	require.Regexp(t, "(?s)## Kernels, by proof and by trial\n\n```\n.*     kernel "+proof.String()+"\n     chosen .*\n```", string(report))
 	require.Contains(t, string(report), "     chosen "+trial.String()+"\n")
 	require.NotRegexp(t, "(?s)chosen .*## Kernels", string(report))
+	require.Regexp(t, "\nVulkan loader: .+\nVulkan drivers: .+\ncards on the PCI bus: .+\ndevice nodes: .+\n", string(report))
+	var stored struct {
+		Devices []struct{ Kernels tune.Record }
+	}
+	chosen, err := os.ReadFile(filepath.Join(folder, "devices.json"))
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(chosen, &stored))
+	require.Equal(t, []tune.Trial{trial}, stored.Devices[0].Kernels.Trials)
+
+	cmd = exec.Command("sh", filepath.Join(folder, "gpu.sh"))
+	cmd.Env = append(os.Environ(), "STEPS=none", "VK_DRIVER_FILES=/nonexistent", "VK_ICD_FILENAMES=/nonexistent")
+	out, err = cmd.CombinedOutput()
+	require.Error(t, err)
+	require.Regexp(t, "(?s)Vulkan loader: .*no usable adapter", string(out))
 }
