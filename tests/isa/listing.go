@@ -10,10 +10,14 @@ import (
 type shader struct {
 	label, layer, kernel, elem string
 
-	registers int // per invocation
-	waves     int // subgroups that a compute unit holds at once
-	local     int // bytes of local memory per invocation: spilled, or indexed registers
-	loop      map[class]int
+	first bool // the card takes this kernel unless a trial chooses another
+
+	registers int // per invocation; on Intel per subgroup
+	waves     int // subgroups that a compute unit holds at once; on Intel the subgroup's invocations
+	// local is the memory for what registers do not hold: bytes per invocation on AMD and
+	// NVIDIA, stores of registers (spills) on Intel, loads and stores on Adreno.
+	local int
+	loop  map[class]int
 }
 
 // class is a kind of instruction.
@@ -39,9 +43,13 @@ func parse(listing string) (adapter string, shaders []shader) {
 			adapter, _, _ = strings.Cut(after, "\n")
 			continue
 		}
-		name := append(strings.Split(strings.TrimSpace(first), "|"), "", "", "")
-		s := shader{label: name[0], layer: name[1], kernel: name[2], elem: name[3]}
+		name := append(strings.Split(strings.TrimSpace(first), "|"), "", "", "", "")
+		s := shader{label: name[0], layer: name[1], kernel: name[2], elem: name[3], first: name[4] == "first"}
 		switch {
+		case strings.Contains(rest, "Native code for unnamed compute"):
+			intel(&s, rest)
+		case strings.Contains(rest, "Native code for unnamed CL"):
+			adreno(&s, rest)
 		case strings.Contains(rest, "NAK IR"):
 			nvidia(&s, rest)
 		case strings.Contains(rest, "disasm:"):
@@ -100,12 +108,7 @@ func amd(s *shader, text string) {
 			}
 		}
 	}
-	for i, names := range targets {
-		for _, name := range names {
-			to := index[name]
-			blocks[to].from = append(blocks[to].from, i)
-		}
-	}
+	link(blocks, index, targets)
 	s.loop = innerLoop(blocks)
 }
 
@@ -175,6 +178,143 @@ func nvidiaClass(op, line string) class {
 		return memory
 	}
 	return vector
+}
+
+var (
+	intelStats = regexp.MustCompile(`(?m)^SIMD(\d+) shader: .* (\d+):\d+ spills:fills.* GRF registers: (\d+)`)
+	intelLabel = regexp.MustCompile(`^(L\d+):`)
+	intelOp    = regexp.MustCompile(`^(?:\([^)]*\))?\s*([a-z]\w*)(?:\.(\w+))? \(`)
+	intelWhile = regexp.MustCompile(`^(?:\([^)]*\))?\s*while \(\d+\)\s+(L\d+)`)
+	intelFloat = regexp.MustCompile(`:(f|hf|bf)\b`)
+)
+
+// intel reads ANV's listing. A loop is what lies between a label and the while that
+// names it; branches within loops are not followed.
+func intel(s *shader, text string) {
+	if stats := intelStats.FindStringSubmatch(text); stats != nil {
+		s.waves, _ = strconv.Atoi(stats[1])
+		s.local, _ = strconv.Atoi(stats[2])
+		s.registers, _ = strconv.Atoi(stats[3])
+	}
+	index, blocks := map[string]int{}, []block{{}}
+	next := func() { blocks = append(blocks, block{from: []int{len(blocks) - 1}}) }
+	for line := range strings.Lines(text) {
+		if label := intelLabel.FindStringSubmatch(line); label != nil {
+			next()
+			index[label[1]] = len(blocks) - 1
+		} else if op := intelOp.FindStringSubmatch(line); op != nil {
+			n := len(blocks) - 1
+			blocks[n].ops = append(blocks[n].ops, intelClass(op[1], op[2], line))
+			if head := intelWhile.FindStringSubmatch(line); head != nil {
+				to := index[head[1]]
+				blocks[to].from = append(blocks[to].from, n)
+				next()
+			}
+		}
+	}
+	s.loop = innerLoop(blocks)
+}
+
+func intelClass(op, unit, line string) class {
+	switch {
+	case op == "dpas":
+		return matrix
+	case (op == "mad" || op == "mac") && intelFloat.MatchString(line):
+		return fma
+	case strings.HasPrefix(op, "send") && unit == "slm":
+		return shared
+	case strings.HasPrefix(op, "send"):
+		return memory
+	case op == "sync":
+		return wait
+	}
+	return vector
+}
+
+var (
+	adrenoStats  = regexp.MustCompile(`(\d+) half, (\d+) full`)
+	adrenoWaves  = regexp.MustCompile(`(\d+) max_waves`)
+	adrenoLabel  = regexp.MustCompile(`^(l\d+):`)
+	adrenoOp     = regexp.MustCompile(`^((?:\(\w+\))*)\s*([a-z]\w*)(\.\w+)?`)
+	adrenoRepeat = regexp.MustCompile(`\((rpt|nop)(\d)\)`)
+	adrenoTarget = regexp.MustCompile(`#(l\d+)`)
+)
+
+// adreno reads Turnip's listing. An instruction that repeats counts as several, and the
+// waiting before it, (nop3), as instructions, as in Turnip's own statistics.
+func adreno(s *shader, text string) {
+	if stats := adrenoStats.FindStringSubmatch(text); stats != nil {
+		full, _ := strconv.Atoi(stats[2]) // of four numbers; halves lie in the same ones
+		s.registers = 4 * full
+	}
+	if waves := adrenoWaves.FindStringSubmatch(text); waves != nil {
+		s.waves, _ = strconv.Atoi(waves[1])
+	}
+	index, targets := map[string]int{}, map[int][]string{}
+	blocks := []block{{}}
+	for line := range strings.Lines(text) {
+		line = strings.TrimPrefix(line, "MESA: info: ")
+		if label := adrenoLabel.FindStringSubmatch(line); label != nil {
+			index[label[1]] = len(blocks)
+			blocks = append(blocks, block{from: []int{len(blocks) - 1}})
+			continue
+		}
+		op := adrenoOp.FindStringSubmatch(line)
+		if op == nil {
+			continue
+		}
+		n, times := len(blocks)-1, 1
+		for _, repeat := range adrenoRepeat.FindAllStringSubmatch(op[1], -1) {
+			more, _ := strconv.Atoi(repeat[2])
+			if repeat[1] == "rpt" {
+				times += more
+				continue
+			}
+			for range more {
+				blocks[n].ops = append(blocks[n].ops, wait)
+			}
+		}
+		for range times {
+			blocks[n].ops = append(blocks[n].ops, adrenoClass(op[2], op[3]))
+		}
+		if op[2] == "stp" || op[2] == "ldp" {
+			s.local++
+		}
+		if to := adrenoTarget.FindStringSubmatch(line); to != nil {
+			targets[n] = append(targets[n], to[1])
+			next := block{from: []int{n}}
+			if op[2] == "jump" {
+				next.from = nil
+			}
+			blocks = append(blocks, next)
+		}
+	}
+	link(blocks, index, targets)
+	s.loop = innerLoop(blocks)
+}
+
+func adrenoClass(op, kind string) class {
+	switch {
+	case op == "mad" && (kind == ".f32" || kind == ".f16"):
+		return fma
+	case op == "nop":
+		return wait
+	case op == "ldl", op == "stl", op == "ldlw", op == "stlw":
+		return shared
+	case strings.HasPrefix(op, "ld"), strings.HasPrefix(op, "st"), strings.HasPrefix(op, "isam"):
+		return memory
+	}
+	return vector
+}
+
+// link adds the jumps from blocks to labels.
+func link(blocks []block, index map[string]int, targets map[int][]string) {
+	for from, names := range targets {
+		for _, name := range names {
+			to := index[name]
+			blocks[to].from = append(blocks[to].from, from)
+		}
+	}
 }
 
 // innerLoop counts the instructions of the shortest loop around the block with the most

@@ -87,6 +87,61 @@ Num GPRs: 136
 SLM size: 256
 `
 
+// This loop in ANV's format, inside another one, without the passes before it.
+const anv = adapterMark + "Arc, Mesa 26\n" +
+	"\n" + shaderMark + "conv3d_f16|3 taps|plain|f16|first\n" + `Native code for unnamed compute shader (null) (src_hash 0x64)
+SIMD32 shader: 17265 instructions. 2 loops. 26862906 cycles. 744:2098 spills:fills, 123 sends, scheduled with mode none. Promoted 0 constants. GRF registers: 128. Non-SSA regs (after NIR): 102.
+(W)     mov (16)                  r113          r0.1<0>                           {Compacted}
+
+L0:
+(~f0.0) if (32)                               jip:L3              uip:L3
+        mad (32)                  r1:f          r2:f              r3:f            r4:f
+
+L1:
+(f0.0)  break (32)                            jip:L2              uip:L2
+(W)     mad (8)                   r57           20352:uw          r57:uw            4:uw {I@7}
+        mad (32)                  r1:f          r2:f              r3:f            r4:f
+        mad (32)                  r1:hf         r2:hf             r3:hf           r4<0>:hf {F@1}
+        dpas.8x8 (16)             r10:f         r20:f             r30:hf          r40:hf
+(W)     send.ugm (16)             null    r57    r56:1   a0.4        0x42000504   {ExBSO,I@3,$0}  // wr:1+1, rd:0; store.ugm.d32.a32.ss[a0.4]
+        send.slm (32)             r1      r5     null:0  0x00000000  0x02000000   {$1}
+(W)     sync.nop (1)                            null                              {$0.src}
+        while (32)                                    L1
+
+L2:
+L3:
+(~f0.0) while (32)                            L0
+`
+
+// And in Turnip's: loops are backward jumps, and instructions repeat.
+const turnip = adapterMark + "Adreno, Mesa 26\n" +
+	"\n" + shaderMark + "conv3d_f16|3 taps|plain|f16|by trial\n" + `MESA: info: Native code for unnamed CL shader (null) with blake3 b28a05:
+MESA: info: ; num_ubos:           0
+MESA: info: @in(r48.x)	in0 (wrmask=0x7)
+MESA: info: shps #l2
+MESA: info: (sy)(ss)shpe
+MESA: info: l2:
+MESA: info: (ss)br p0.x, #l9
+MESA: info: l4:
+MESA: info: (sy)(rpt1)mad.f32 r4.x, (r)r2.w, c4.x, (r)r4.x
+MESA: info: (nop2) mad.f16 hr4.x, hr2.w, hc4.x, hr4.x
+MESA: info: madsh.m16 r2.z, c9.z, r2.z, (last)r3.w
+MESA: info: isam.v.base0 (u32)(xyzw)r1.z, r1.y, s#0, t#8
+MESA: info: ldl.u32 r1.x, l[r2.x], 1
+MESA: info: stp.u32 p[0], r1.x, 1
+MESA: info: (rpt1)nop
+MESA: info: br !p0.x, #l7
+MESA: info: jump #l9
+MESA: info: l7:
+MESA: info: (jp)add.u r1.x, r1.x, 1
+MESA: info: jump #l4
+MESA: info: l9:
+MESA: info: end
+MESA: info: ; CL prog 33/1: 19 instr, 4 nops, 15 non-nops, 66 mov, 1 cov, 1120 dwords
+MESA: info: ; CL prog 33/1: 0 last-baryf, 0 last-helper, 0 half, 32 full, 16 constlen
+MESA: info: ; CL prog 33/1: 6 max_waves, 0 double_threadsize
+`
+
 func TestParse(t *testing.T) {
 	adapter, shaders := parse(radv)
 	require.Equal(t, "CARD (RADV), radv: Mesa 26", adapter)
@@ -100,6 +155,24 @@ func TestParse(t *testing.T) {
 	require.Equal(t, []shader{{
 		label: "pointwise_packed", layer: "1 tap", kernel: "tiled", elem: "packed", registers: 136, waves: 12, local: 256,
 		loop: map[class]int{fma: 1, matrix: 1, vector: 4, shared: 1, memory: 2},
+	}}, shaders)
+}
+
+// On Intel registers are of a subgroup, and loops between labels; on Adreno
+// instructions repeat.
+func TestParseOthers(t *testing.T) {
+	adapter, shaders := parse(anv)
+	require.Equal(t, "Arc, Mesa 26", adapter)
+	require.Equal(t, []shader{{
+		label: "conv3d_f16", layer: "3 taps", kernel: "plain", elem: "f16", first: true, registers: 128, waves: 32, local: 744,
+		loop: map[class]int{fma: 2, matrix: 1, vector: 3, shared: 1, memory: 1, wait: 1},
+	}}, shaders)
+
+	adapter, shaders = parse(turnip)
+	require.Equal(t, "Adreno, Mesa 26", adapter)
+	require.Equal(t, []shader{{
+		label: "conv3d_f16", layer: "3 taps", kernel: "plain", elem: "f16", registers: 128, waves: 6, local: 1,
+		loop: map[class]int{fma: 3, vector: 4, shared: 1, memory: 2, wait: 4},
 	}}, shaders)
 }
 
