@@ -2,8 +2,11 @@
 // registers and the share of products in the inner loop. tools/isa.sh runs it, on
 // simulated cards or on the machine's own card with one of Mesa's drivers.
 //
-//	isa compile          makes every kernel's pipeline; the driver's listing goes to stderr
-//	isa report FILE...   reads such listings, named for the card, and prints a table in markdown
+//	isa compile               makes every kernel's pipeline; the driver's listing goes to stderr
+//	isa keep FILE COMMAND...  runs isa compile and writes what report reads of its listing to FILE
+//	isa report FILE...        reads such files, named for the card, and prints a table in markdown
+//	isa page PAGE HEAD WHEN FILE...
+//	                          writes the head and these tables to a page, which keeps its other cards
 package main
 
 import (
@@ -22,10 +25,14 @@ const (
 )
 
 func main() {
-	err := fmt.Errorf("usage: isa compile, or isa report with files")
+	err := fmt.Errorf("usage: isa compile, isa keep FILE COMMAND..., isa report FILE..., or isa page PAGE HEAD WHEN FILE...")
 	switch {
 	case len(os.Args) == 2 && os.Args[1] == "compile":
 		err = compile()
+	case len(os.Args) > 3 && os.Args[1] == "keep":
+		err = keep(os.Args[2], os.Args[3:])
+	case len(os.Args) > 5 && os.Args[1] == "page":
+		err = writePage(os.Args[2], os.Args[3], os.Args[4], os.Args[5:])
 	case len(os.Args) > 2 && os.Args[1] == "report":
 		err = report(os.Stdout, os.Args[2:])
 	}
@@ -50,6 +57,10 @@ func compile() error {
 	}
 	seen := map[string]bool{}
 	for _, l := range layers {
+		first, err := firstPrograms(l, elems, info)
+		if err != nil {
+			return err
+		}
 		for _, e := range elems {
 			for _, name := range wgsl.Kernels(l.operation, e, info) {
 				if only := os.Getenv("KERNEL"); only != "" && name != only {
@@ -59,7 +70,7 @@ func compile() error {
 				if err != nil {
 					return err
 				}
-				if err := prepare(dev, s, l, name, seen); err != nil {
+				if err := prepare(dev, s, l, name, seen, first); err != nil {
 					return err
 				}
 			}
@@ -68,17 +79,41 @@ func compile() error {
 	return nil
 }
 
+// programKey identifies a program among those of a run.
+func programKey(p *gpu.Program) string { return fmt.Sprint(p.Source, p.Constants) }
+
+// firstPrograms returns the keys of the programs that a layer takes without a choice.
+func firstPrograms(l layer, elems []wgsl.Elem, info gpu.Info) (map[string]bool, error) {
+	first := map[string]bool{}
+	for _, e := range elems {
+		s, err := wgsl.NewSet(e, info, nil)
+		if err != nil {
+			return nil, err
+		}
+		b := &gpu.Batch{Label: l.operation}
+		l.record(s, b, l.operation)
+		for _, c := range b.Commands {
+			first[programKey(c.Program)] = true
+		}
+	}
+	return first, nil
+}
+
 // prepare compiles a layer's new programs one by one.
-func prepare(dev *gpu.Device, s *wgsl.Set, l layer, kernel string, seen map[string]bool) error {
+func prepare(dev *gpu.Device, s *wgsl.Set, l layer, kernel string, seen, first map[string]bool) error {
 	b := &gpu.Batch{Label: l.operation}
 	l.record(s, b, l.operation)
 	for i, c := range b.Commands {
-		key := fmt.Sprint(c.Program.Source, c.Program.Constants)
+		key := programKey(c.Program)
 		if seen[key] {
 			continue // equal to that of another storage, or of another attention phase
 		}
 		seen[key] = true
-		fmt.Fprintf(os.Stderr, "\n%s%s|%s|%s|%s\n", shaderMark, c.Program.Label, l.name, kernel, s.Elem)
+		when := "by trial"
+		if first[key] {
+			when = "first"
+		}
+		fmt.Fprintf(os.Stderr, "\n%s%s|%s|%s|%s|%s\n", shaderMark, c.Program.Label, l.name, kernel, s.Elem, when)
 		if err := dev.Prepare(&gpu.Batch{Label: l.operation, Commands: b.Commands[i : i+1]}); err != nil {
 			return err
 		}
