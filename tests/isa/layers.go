@@ -17,6 +17,13 @@ var layers = []layer{
 	{"conv3d", "3 taps", conv(1, 3)},
 	{"conv3d", "1 tap", conv(1, 1)},
 	{"conv3d_strided", "3 taps", conv(2, 3)},
+	{"conv3d_winograd", "2 frames", func(s *wgsl.Set, b *gpu.Batch, label string) {
+		x, y := tensor(s, "x", channels), tensor(s, "y", channels)
+		x.T, y.T = 4, 2
+		w := weights(s, s.ConvPacking(wgsl.Shape{O: channels, I: channels, KT: 3, KS: 3}, 1))
+		once := func(label string, bytes int64) *gpu.Buffer { return buffer(label) }
+		s.Conv3DWinograd(b, label, s.WinogradOf(&gpu.Batch{}, label, w, x, y, 2, once))
+	}},
 	{"conv_up", "2 taps", func(s *wgsl.Set, b *gpu.Batch, label string) {
 		x, y := tensor(s, "x", channels), tensor(s, "y", channels)
 		y.H, y.W = 2*y.H, 2*y.W
@@ -24,6 +31,16 @@ var layers = []layer{
 			Weights: weights(s, s.ConvUpPacking(wgsl.ConvUpShape(channels, channels, 2, 2))),
 			Taps:    []wgsl.Tap{{X: x, T: 0}, {X: x, T: 1}}, Phases: 2, Y: y, N: 1,
 		})
+	}},
+	{"conv_up_winograd", "2 frames", func(s *wgsl.Set, b *gpu.Batch, label string) {
+		x, y := tensor(s, "x", channels), tensor(s, "y", channels)
+		y.H, y.W = 2*y.H, 2*y.W
+		shape := wgsl.ConvUpShape(channels, channels, 3, 1)
+		w := weights(s, s.ConvUpPacking(shape))
+		if s.UsesWinograd(w.Packing, shape) {
+			w = s.WinogradWeights(&gpu.Batch{}, label, wgsl.WinogradWeights{Weights: w, Shape: shape, Of: 2, To: buffer("taps")})
+		}
+		s.ConvUpWinograd(b, label, wgsl.ConvUpWinograd{Weights: w, Taps: []wgsl.Tap{{X: x, T: 0}, {X: x, T: 1}, {X: x, T: 2}, {X: x, T: 3}}, Y: y, N: 2})
 	}},
 	{"pointwise", "1 tap", func(s *wgsl.Set, b *gpu.Batch, label string) {
 		s.Pointwise(b, label, wgsl.Pointwise{
