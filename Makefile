@@ -35,7 +35,7 @@ bench-peers: ## operations and a whole decode against the best peers on the same
 bench-torch: ## the small model and the published size against PyTorch on the same processor
 	@tools/torch.sh $(ARGS)
 
-isa: ## what AMD's and NVIDIA's shader compilers make of the kernels: docs/benchmarks/isa.md
+isa: ## what the compilers for AMD, NVIDIA, Intel and Adreno make of the kernels: docs/benchmarks/isa.md
 	@tools/isa.sh $(ARGS)
 
 docs: ## the documentation as a site, for any static host: build/docs
