@@ -63,6 +63,10 @@ func isNVIDIA(info gpu.Info) bool { return info.Vendor == "nvidia" }
 // (docs/performance.md#cards).
 func isAMD(info gpu.Info) bool { return info.Vendor == "amd" }
 
+// isAdreno reports whether an adapter is Qualcomm's, where sums of eight pixels take all
+// registers (docs/benchmarks/isa.md).
+func isAdreno(info gpu.Info) bool { return info.Vendor == "qualcomm" }
+
 // computesF16 reports whether an adapter computes in f16. Drivers for processors offer
 // f16, but compute it in f32, and compile for seconds.
 func computesF16(info gpu.Info) bool { return info.F16 && !onProcessor(info) }

@@ -106,6 +106,24 @@ func TestOtherTiles(t *testing.T) {
 	}
 }
 
+// The kernels of fewer pixels, which Adreno's cards try, are right.
+func TestFewerPixels(t *testing.T) {
+	otherKernels(t)
+	dev := gputest.Open(t)
+	assert.NotContains(t, Kernels("conv3d", F32, gpu.Info{Vendor: "amd"}), "plain4")
+	s, err := NewSet(F32, gpu.Info{Vendor: "qualcomm"}, Choices{"conv3d": "plain4", "conv3d_strided": "plain2", "conv_up": "plain4"})
+	require.NoError(t, err)
+	for name, test := range map[string]gputest.Case{
+		"conv3d":  convVariant{convCase: convCase{"", 2, 13, 17, 5, 7, 1, 1, 1, true, false}}.test(s, F32),
+		"strided": convVariant{convCase: convCase{"", 2, 5, 7, 12, 20, 1, 1, 2, false, false}}.test(s, F32),
+	} {
+		t.Run(name, func(t *testing.T) { test.Run(t, dev) })
+	}
+	t.Run("conv_up", func(t *testing.T) {
+		convUpCase{T: 2, h: 3, w: 7, C: 5, O: 7, kt: 2, z: 1, H: 6, W: 14}.run(t, dev, s, F32)
+	})
+}
+
 // withMatrix returns the tables with a second kernel of conv3d: its weights have
 // another packing, it takes only multiples of 16 channels, and it needs subgroups.
 func withMatrix() []table {

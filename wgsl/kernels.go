@@ -59,6 +59,10 @@ var tables = []table{
 		name: "plain", packing: blocks4x8,
 		shaders: []shader{{file: "plain/conv3d", taps: 3, wg: 64, pixels: 8, block: 8, grid: segmentGrid}},
 	}, {
+		name: "plain4", packing: blocks4x8, needs: isAdreno,
+		gain: "by trial: 6 waves on Adreno, plain 4", page: "benchmarks/isa.md",
+		shaders: []shader{{file: "plain/conv3d", taps: 3, wg: 64, pixels: 4, block: 8, grid: segmentGrid}},
+	}, {
 		name: "tiled", packing: tiled4x8, takes: fillsSquare, better: isNVIDIA,
 		first: "NVIDIA", gain: "multiply-adds are 0.77 to 0.85 of its loop, of plain 0.44 to 0.53", page: "benchmarks/isa.md",
 		shaders: []shader{{file: "cards/conv3d_tiled", taps: 3, wg: 64, pixels: 8, block: 8, grid: squareGrid}},
@@ -91,6 +95,10 @@ var tables = []table{
 	{"conv3d_strided", []kernel{{ // spatial stride 2
 		name: "plain", packing: blocks4x8,
 		shaders: []shader{{file: "plain/conv3d", taps: 3, stride: 2, wg: 64, pixels: 4, block: 8, grid: segmentGrid}},
+	}, {
+		name: "plain2", packing: blocks4x8, needs: isAdreno,
+		gain: "by trial: 6 to 8 waves on Adreno, plain 4", page: "benchmarks/isa.md",
+		shaders: []shader{{file: "plain/conv3d", taps: 3, stride: 2, wg: 64, pixels: 2, block: 8, grid: segmentGrid}},
 	}, {
 		name: "tiled", packing: tiled4x8, takes: fillsSquare, better: isNVIDIA,
 		first: "NVIDIA", gain: "multiply-adds are 0.77 to 0.80 of its loop", page: "benchmarks/isa.md",
@@ -179,6 +187,10 @@ var tables = []table{
 	{"conv_up", []kernel{{
 		name: "plain", packing: blocks4x8,
 		shaders: []shader{{file: "plain/conv_up", taps: 2, wg: 64, pixels: 8, block: 8, grid: segmentGrid}},
+	}, {
+		name: "plain4", packing: blocks4x8, needs: isAdreno,
+		gain: "by trial: 6 waves on Adreno, plain 4", page: "benchmarks/isa.md",
+		shaders: []shader{{file: "plain/conv_up", taps: 2, wg: 64, pixels: 4, block: 8, grid: segmentGrid}},
 	}, {
 		name: "cooperative4", packing: blocks4x8, needs: subgroupsOf4, better: subgroupsOf4,
 		first: "SwiftShader", gain: "1.1 times plain", page: "performance.md#browser",
