@@ -96,4 +96,4 @@ for card in ${CARDS:-navi31 ada arc bmg a740}; do
 done
 $out/isa page $page tests/isa/head.md "Commit $(git describe --always --dirty --exclude '*'), $(date -u +%Y-%m-%d)." $listings
 echo "isa: $page"
-PAGE=$PWD/$page go test -count=1 -v -run TestBars ./tests/isa
+PAGE=$PWD/$page go test -count=1 -v -run 'TestBars$' ./tests/isa

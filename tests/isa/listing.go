@@ -14,7 +14,7 @@ type shader struct {
 
 	registers int // per invocation; on Intel per subgroup
 	waves     int // subgroups that a compute unit holds at once; on Intel the subgroup's invocations
-	// local is the memory for what registers do not hold: bytes per invocation on AMD and
+	// local is what registers do not hold: bytes per subgroup on AMD and per invocation on
 	// NVIDIA, stores of registers (spills) on Intel, loads and stores on Adreno.
 	local int
 	loop  map[class]int
