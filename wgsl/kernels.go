@@ -60,7 +60,7 @@ var tables = []table{
 		shaders: []shader{{file: "plain/conv3d", taps: 3, wg: 64, pixels: 8, block: 8, grid: segmentGrid}},
 	}, {
 		name: "plain4", packing: blocks4x8, needs: isAdreno,
-		gain: "by trial: 6 waves on Adreno, plain 4", page: "benchmarks/isa.md",
+		gain: "by trial: 6 to 8 waves on Adreno, plain 4", page: "benchmarks/isa.md",
 		shaders: []shader{{file: "plain/conv3d", taps: 3, wg: 64, pixels: 4, block: 8, grid: segmentGrid}},
 	}, {
 		name: "tiled", packing: tiled4x8, takes: fillsSquare, better: isNVIDIA,
