@@ -5,7 +5,7 @@
 # compile; submissions compute nothing. Then compares the figures with
 # tests/isa/bars.txt.
 #
-#   tools/isa.sh         needs root and Debian or Ubuntu; about 10 minutes, the first
+#   tools/isa.sh         needs root and Debian or Ubuntu; about 20 minutes, the first
 #                        time some more and 1 GB for a chroot
 #   tools/isa.sh check   the same, but leaves the page as it is
 #   tools/isa.sh this    print the same for this machine's own card, if Mesa drives it
@@ -94,6 +94,7 @@ for card in ${CARDS:-navi31 ada arc bmg a740}; do
 	list "$card"
 	listings="$listings $out/$card.txt"
 done
+[ $page = docs/benchmarks/isa.md ] || cp docs/benchmarks/isa.md $page
 $out/isa page $page tests/isa/head.md "Commit $(git describe --always --dirty --exclude '*'), $(date -u +%Y-%m-%d)." $listings
 echo "isa: $page"
 PAGE=$PWD/$page go test -count=1 -v -run 'TestBars$' ./tests/isa
