@@ -79,6 +79,7 @@ func describe(a js.Value) driver.Info {
 		Subgroups:    has(featureSubgroups),
 		SubgroupMin:  int(number(info, "subgroupMinSize")),
 		SubgroupMax:  int(number(info, "subgroupMaxSize")),
+		SubgroupSize: has(featureSubgroupSize),
 		Timestamps:   has(featureTimestamps),
 		Library:      "navigator.gpu",
 		Limits:       limits(a.Get("limits")),
@@ -120,9 +121,10 @@ func number(v js.Value, name string) float64 {
 
 // Features that are requested if the adapter has them.
 const (
-	featureF16        = "shader-f16"
-	featureSubgroups  = "subgroups"
-	featureTimestamps = "timestamp-query"
+	featureF16          = "shader-f16"
+	featureSubgroups    = "subgroups"
+	featureTimestamps   = "timestamp-query"
+	featureSubgroupSize = "subgroup-size-control"
 )
 
 // computeLimits are requested at the adapter's value; other limits keep WebGPU's
@@ -170,7 +172,7 @@ func size(v js.Value, name string) int64 { return int64(min(number(v, name), 1<<
 // requestDevice requests every feature and limit of a that the device can use.
 func (a *adapter) requestDevice() (js.Value, error) {
 	features := []any{}
-	for _, name := range []string{featureF16, featureSubgroups, featureTimestamps} {
+	for _, name := range []string{featureF16, featureSubgroups, featureSubgroupSize, featureTimestamps} {
 		if a.handle.Get("features").Call("has", name).Bool() {
 			features = append(features, name)
 		}

@@ -211,6 +211,7 @@ func (a *adapter) describe() (backendType uint32, err error) {
 		Subgroups:    a.has(a.featureSubgroups),
 		SubgroupMin:  int(info.subgroupMinSize),
 		SubgroupMax:  int(info.subgroupMaxSize),
+		SubgroupSize: a.has(a.featureSubgroupSize),
 		Timestamps:   a.has(a.featureTimestamps),
 		Memory:       a.takeHeaps(heaps),
 		Library:      a.path,

@@ -16,14 +16,15 @@ type apiVersion struct {
 
 	featureTimestamps, featureF16, featureSubgroups, featureMemoryHeaps uint32
 
-	featureMatrices uint32 // subgroup matrices; 0 if unsupported
+	featureMatrices     uint32 // subgroup matrices; 0 if unsupported
+	featureSubgroupSize uint32 // subgroup size control; 0 if unsupported
 }
 
 // apiStable is Dawn since its API became stable; it exports wgpuHasInstanceFeature.
 var apiStable = apiVersion{
 	name:              "the stable API",
 	featureTimestamps: 9, featureF16: 11, featureSubgroups: 18, featureMemoryHeaps: 0x50014,
-	featureMatrices: 0x50034,
+	featureMatrices: 0x50034, featureSubgroupSize: 23,
 }
 
 // api2025 is the API shortly before it became stable; builds for Windows have this one.

@@ -55,7 +55,7 @@ func openDevice(a *adapter, noCache bool) (*device, error) {
 	d := &device{instance: a.instance, adapter: a, info: a.info}
 	d.keys = []uintptr{register(d.onLost), register(d.onUncaptured)}
 	var features []uint32
-	for _, f := range []uint32{a.featureF16, a.featureSubgroups, a.featureTimestamps, a.featureMatrices} {
+	for _, f := range []uint32{a.featureF16, a.featureSubgroups, a.featureTimestamps, a.featureMatrices, a.featureSubgroupSize} {
 		if a.has(f) {
 			features = append(features, f)
 		}

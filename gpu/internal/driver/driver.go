@@ -62,6 +62,7 @@ type Info struct {
 	Subgroups    bool
 	SubgroupMin  int // invocations, 0 when unknown
 	SubgroupMax  int
+	SubgroupSize bool     // subgroup-size-control: a shader may set its subgroup size, a power of two from SubgroupMin to SubgroupMax
 	Matrices     []Matrix // subgroup matrices, which also need Subgroups, and those of halves F16
 	Timestamps   bool     // timestamp-query, which Device.Time needs
 	Memory       int64    // bytes of the largest device-local heap, 0 when unknown
