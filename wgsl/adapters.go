@@ -70,3 +70,15 @@ func isAdreno(info gpu.Info) bool { return info.Vendor == "qualcomm" }
 // computesF16 reports whether an adapter computes in f16. Drivers for processors offer
 // f16, but compute it in f32, and compile for seconds.
 func computesF16(info gpu.Info) bool { return info.F16 && !onProcessor(info) }
+
+// choosesSubgroups reports whether an adapter is a card on which a shader may choose
+// between sizes of subgroups. Dawn's default on Vulkan is twice the smallest.
+func choosesSubgroups(info gpu.Info) bool {
+	return info.SubgroupSize && info.SubgroupMin < info.SubgroupMax && !onProcessor(info)
+}
+
+// isIntel reports whether an adapter is Intel's, where a shader may choose the size of
+// its subgroups. A processor's 128 registers are shared by the invocations of a
+// subgroup: with 32 an invocation has 64 numbers, with 16 it has 128
+// (docs/benchmarks/isa.md).
+func isIntel(info gpu.Info) bool { return info.Vendor == "intel" && choosesSubgroups(info) }

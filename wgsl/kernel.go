@@ -61,7 +61,9 @@ type shader struct {
 	relu     bool // applies ReLU to what it stores
 	leaky    bool // with relu: applies LeakyReLU instead
 	words    bool // reads halves of activations as 32-bit words
-	subgroup int  // invocations of a subgroup that load a block's weights once and therefore stay together
+	lanes    int  // invocations of a subgroup, which the shader sets; 0: it does not
+	narrow   bool // sets lanes to the adapter's smallest, if the adapter has a choice
+	subgroup int  // invocations of a subgroup or workgroup that load a block's weights once and therefore stay together
 }
 
 // name returns the name for the shader's programs.
@@ -101,10 +103,15 @@ func (h *shader) withLeakyReLU(leaky bool) *shader {
 
 // forAdapter returns the shader for an adapter.
 func (h *shader) forAdapter(info gpu.Info) *shader {
-	if h.fit == nil {
-		return h
+	switch {
+	case h.fit != nil:
+		return h.fit(h, info)
+	case h.narrow && info.SubgroupSize:
+		fit := *h
+		fit.lanes = info.SubgroupMin
+		return &fit
 	}
-	return h.fit(h, info)
+	return h
 }
 
 // suit returns a shader for an output of extent e in pixels and this many channels, and

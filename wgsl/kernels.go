@@ -20,6 +20,14 @@ var tables = []table{
 			{file: "plain/attention_values", wg: 64, pixels: 8, block: 8, grid: blockGrid},
 		},
 	}, {
+		name: "narrow", needs: choosesSubgroups, better: isIntel,
+		first: "Intel", gain: "multiply-adds are 0.67 to 0.85 of its loops", page: "benchmarks/isa.md",
+		shaders: []shader{
+			{file: "cards/attention_scores_narrow", wg: 64, pixels: 8, block: keyBlock, words: true, grid: blockGrid, narrow: true},
+			{file: "plain/attention_softmax", wg: 64, grid: frameGrid},
+			{file: "cards/attention_values_narrow", wg: 64, pixels: 8, block: 8, words: true, grid: blockGrid, narrow: true},
+		},
+	}, {
 		name: "cooperative4", needs: subgroupsOf4, better: subgroupsOf4,
 		first: "SwiftShader", gain: "2.0 times plain", page: "performance.md#browser",
 		shaders: []shader{
@@ -67,6 +75,10 @@ var tables = []table{
 		first: "NVIDIA", gain: "multiply-adds are 0.77 to 0.85 of its loop, of plain 0.44 to 0.53", page: "benchmarks/isa.md",
 		shaders: []shader{{file: "cards/conv3d_tiled", taps: 3, wg: 64, pixels: 8, block: 8, grid: squareGrid}},
 	}, {
+		name: "narrow", packing: blocks4x8, needs: choosesSubgroups, better: isIntel,
+		first: "Intel", gain: "multiply-adds are 0.70 to 0.79 of its loop, of plain 0.11 to 0.25", page: "benchmarks/isa.md",
+		shaders: []shader{{file: "cards/conv3d_narrow", taps: 3, wg: 64, pixels: 4, block: 8, words: true, grid: segmentGrid, subgroup: 64, narrow: true}},
+	}, {
 		name: "cooperative4", packing: blocks4x8, needs: subgroupsOf4, better: subgroupsOf4,
 		first: "SwiftShader", gain: "1.4 times plain", page: "performance.md#browser",
 		shaders: []shader{{file: "processors/conv3d_cooperative4", taps: 3, wg: 16, pixels: 16, block: 8, blocks: 4, grid: segmentGrid, subgroup: 4}},
@@ -103,6 +115,10 @@ var tables = []table{
 		name: "tiled", packing: tiled4x8, takes: fillsSquare, better: isNVIDIA,
 		first: "NVIDIA", gain: "multiply-adds are 0.77 to 0.80 of its loop", page: "benchmarks/isa.md",
 		shaders: []shader{{file: "cards/conv3d_tiled", taps: 3, stride: 2, wg: 64, pixels: 6, block: 8, grid: squareGrid}},
+	}, {
+		name: "narrow", packing: blocks4x8, needs: choosesSubgroups, better: isIntel,
+		first: "Intel", gain: "multiply-adds are 0.62 to 0.73 of its loop", page: "benchmarks/isa.md",
+		shaders: []shader{{file: "cards/conv3d_narrow", taps: 3, stride: 2, wg: 64, pixels: 3, block: 8, words: true, grid: segmentGrid, subgroup: 64, narrow: true}},
 	}, {
 		name: "cooperative4", packing: blocks4x8, needs: subgroupsOf4, better: subgroupsOf4,
 		first: "SwiftShader", gain: "as conv3d", page: "performance.md#browser",
@@ -192,6 +208,10 @@ var tables = []table{
 		gain: "by trial: 6 waves on Adreno, plain 4", page: "benchmarks/isa.md",
 		shaders: []shader{{file: "plain/conv_up", taps: 2, wg: 64, pixels: 4, block: 8, grid: segmentGrid}},
 	}, {
+		name: "narrow", packing: blocks4x8, needs: choosesSubgroups, better: isIntel,
+		first: "Intel", gain: "multiply-adds are 0.68 to 0.77 of its loop", page: "benchmarks/isa.md",
+		shaders: []shader{{file: "cards/conv_up_narrow", taps: 2, wg: 64, pixels: 4, block: 8, words: true, grid: segmentGrid, subgroup: 64, narrow: true}},
+	}, {
 		name: "cooperative4", packing: blocks4x8, needs: subgroupsOf4, better: subgroupsOf4,
 		first: "SwiftShader", gain: "1.1 times plain", page: "performance.md#browser",
 		shaders: []shader{{file: "processors/conv_up_cooperative4", taps: 2, wg: 16, pixels: 16, block: 8, blocks: 2, grid: segmentGrid, subgroup: 4}},
@@ -273,6 +293,10 @@ var tables = []table{
 		name: "tiled", packing: tiled4x8, takes: fillsSquare, better: isNVIDIA,
 		first: "NVIDIA", gain: "multiply-adds are 0.77 to 0.85 of its loop", page: "benchmarks/isa.md",
 		shaders: []shader{{file: "cards/pointwise_tiled", wg: 64, pixels: 8, block: 8, grid: squareGrid}},
+	}, {
+		name: "narrow", packing: blocks4x8, needs: choosesSubgroups, better: isIntel,
+		first: "Intel", gain: "multiply-adds are 0.67 to 0.83 of its loop, of plain 0.26 to 0.30", page: "benchmarks/isa.md",
+		shaders: []shader{{file: "cards/pointwise_narrow", taps: 1, wg: 64, pixels: 8, block: 8, words: true, grid: segmentGrid, subgroup: 64, narrow: true}},
 	}, {
 		name: "blocked", packing: blocks4x8, needs: isLlvmpipe, better: isLlvmpipe,
 		first: "Mesa 26 on processors", gain: "1.5 to 1.6 times plain", page: "performance.md#processors",

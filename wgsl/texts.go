@@ -28,7 +28,11 @@ var texts fs.FS = embedded
 func (h *shader) source(elem, weight Elem) string {
 	l := loader{shader: h, elem: elem, weight: weight, seen: map[string]bool{}}
 	l.add(h.file)
-	return l.directives + l.out.String()
+	if h.lanes == 0 {
+		return l.directives + l.out.String()
+	}
+	return l.directives + "enable subgroup_size_control;\n" +
+		strings.Replace(l.out.String(), "@compute ", fmt.Sprintf("@compute @subgroup_size(%d) ", h.lanes), 1)
 }
 
 // loader assembles a shader.
@@ -79,7 +83,7 @@ func (l *loader) importing(name string) {
 		if l.stored() == F16 {
 			l.directives += "enable f16;\n"
 		}
-	case "weight", "cards/weight8":
+	case "weight", "cards/weight8", "cards/eight":
 		name += "_" + l.weight.String()
 	}
 	if !strings.Contains(name, "/") {
