@@ -45,12 +45,12 @@ func TestAllTexts(t *testing.T) {
 
 // matrices are the sizes of subgroup matrices on cards and lavapipe: m x n x k, and the
 // largest subgroup.
-var matrices = [][4]int{{16, 8, 16, 32}, {16, 16, 16, 32}, {16, 16, 16, 64}, {8, 8, 8, 32}, {8, 8, 8, 8}}
+var matrices = [][4]int{{16, 8, 16, 32}, {16, 16, 16, 32}, {16, 16, 16, 64}, {8, 16, 16, 16}, {8, 8, 16, 8}, {8, 8, 8, 32}, {8, 8, 8, 8}}
 
 // able returns an adapter with matrices of a size.
 func able(m, n, k, subgroup int) gpu.Info {
 	return gpu.Info{
-		Name: "able", F16: true, Subgroups: true, SubgroupMin: min(32, subgroup), SubgroupMax: subgroup,
+		Name: "able", F16: true, Subgroups: true, SubgroupSize: true, SubgroupMin: min(32, subgroup), SubgroupMax: subgroup,
 		Matrices: []gpu.Matrix{{M: m, N: n, K: k, In: "f16", Out: "f16"}, {M: m, N: n, K: k, In: "f16", Out: "f32"}},
 		Limits:   gpu.Limits{MaxWorkgroupMemory: 48 << 10, MaxInvocations: 512},
 	}

@@ -28,21 +28,25 @@ func fillsParities(s Shape) bool {
 // layout is how a workgroup's sums are divided into matrices: each subgroup has rows x
 // columns of them, and there are down x across subgroups.
 type layout struct {
-	m, n, k, subgroup           int // of a matrix; size of the largest subgroup
+	m, n, k, subgroup           int // of a matrix; invocations of a subgroup: the adapter's largest, unless the shader sets them
 	rows, columns, down, across int
-	pitch                       int // vec4<u32>s between rows of 16 halves in workgroup memory
-	memory                      int // bytes of workgroup memory, at most
-	written                     int // 3: loops over frames and columns of taps are unrolled; 1: they stay loops
+	pitch                       int  // vec4<u32>s between rows of 16 halves in workgroup memory
+	memory                      int  // bytes of workgroup memory, at most
+	written                     int  // 3: loops over frames and columns of taps are unrolled; 1: they stay loops
+	set                         bool // the shader sets the subgroup's size, to the adapter's smallest
 }
 
 // layouts of the adapters that have matrices, best first: NVIDIA's cards (where
-// 16x16x16 needs twice the moves between registers), AMD's, Apple's and lavapipe.
+// 16x16x16 needs twice the moves between registers), AMD's, Intel's Xe2 and DG2,
+// Apple's and lavapipe.
 var layouts = []layout{
-	{16, 8, 16, 32, 4, 8, 4, 1, 3, 48 << 10, 3},
-	{16, 16, 16, 32, 4, 4, 4, 1, 3, 48 << 10, 3},
-	{16, 16, 16, 64, 4, 4, 4, 1, 2, 48 << 10, 3},
-	{8, 8, 8, 32, 4, 8, 4, 1, 2, 32 << 10, 3},
-	{8, 8, 8, 8, 1, 1, 1, 8, 2, 32 << 10, 1},
+	{16, 8, 16, 32, 4, 8, 4, 1, 3, 48 << 10, 3, false},
+	{16, 16, 16, 32, 4, 4, 4, 1, 3, 48 << 10, 3, false},
+	{16, 16, 16, 64, 4, 4, 4, 1, 2, 48 << 10, 3, false},
+	{8, 16, 16, 16, 2, 1, 4, 4, 3, 48 << 10, 3, true},
+	{8, 8, 16, 8, 1, 1, 4, 8, 3, 48 << 10, 3, true},
+	{8, 8, 8, 32, 4, 8, 4, 1, 2, 32 << 10, 3, false},
+	{8, 8, 8, 8, 1, 1, 1, 8, 2, 32 << 10, 1, false},
 }
 
 // layoutOf returns the layout of an adapter, or nil.
@@ -53,12 +57,20 @@ func layoutOf(info gpu.Info) *layout {
 	for i := range layouts {
 		l := &layouts[i]
 		for _, m := range info.Matrices {
-			if m == (gpu.Matrix{M: l.m, N: l.n, K: l.k, In: "f16", Out: "f32"}) && info.SubgroupMax == l.subgroup && info.Limits.MaxWorkgroupMemory >= l.memory {
+			if m == (gpu.Matrix{M: l.m, N: l.n, K: l.k, In: "f16", Out: "f32"}) && l.runsOn(info) && info.Limits.MaxWorkgroupMemory >= l.memory {
 				return l
 			}
 		}
 	}
 	return nil
+}
+
+// runsOn reports whether subgroups have the layout's size.
+func (l *layout) runsOn(info gpu.Info) bool {
+	if l.set {
+		return info.SubgroupSize && info.SubgroupMin == l.subgroup
+	}
+	return info.SubgroupMax == l.subgroup
 }
 
 // hasRoom returns a test for adapters that have a known layout, and workgroups large
@@ -86,6 +98,9 @@ func (l *layout) sizes() []constant {
 func (h *shader) fitted(l *layout) *shader {
 	fit := *h
 	fit.wg = l.workgroup()
+	if l.set {
+		fit.lanes = l.subgroup
+	}
 	fit.pixels = l.m
 	fit.depth = matrixDepth * depthSteps
 	fit.sizes = l.sizes()
@@ -124,11 +139,25 @@ func matrixRowGrid(h *shader, e extent) [3]uint32 {
 // doubled computes twice as many channels with twice as many subgroups across, because
 // pointwise and conv3d_strided use a fetched pixel for only one tap. A subgroup of 64
 // holds a sum in half as many registers, so it takes twice the rows, and there is a
-// quarter of the subgroups down.
+// quarter of the subgroups down. On Intel's cards sums of 2x2 matrices fill a third of
+// the registers, and more of them spill.
 func (l layout) doubled() layout {
+	if l.set {
+		l.rows, l.columns = 2, 2*l.columns
+		return l
+	}
 	l.across *= 2
 	if l.subgroup == 64 {
 		l.rows, l.down = 2*l.rows, l.down/4
+	}
+	return l
+}
+
+// forStrided is doubled, on Intel's cards with half of the sums: more of them spill.
+func (l layout) forStrided() layout {
+	l = l.doubled()
+	if l.set {
+		l.rows = 1
 	}
 	return l
 }
@@ -146,8 +175,12 @@ func (l layout) forValues() layout {
 func (l layout) unchanged() layout { return l }
 
 // forUp gives subgroups of 64 twice the rows, and half as many of them down: with only
-// four taps, most matrix loads depend on the number of rows.
+// four taps, most matrix loads depend on the number of rows. Intel's cards have two
+// rows, which spill with nine taps on DG2.
 func (l layout) forUp() layout {
+	if l.set {
+		l.rows = 2
+	}
 	if l.subgroup == 64 {
 		l.rows, l.down = 2*l.rows, l.down/2
 	}
@@ -157,7 +190,7 @@ func (l layout) forUp() layout {
 // depthSteps is the number of products of depth matrixDepth between two barriers.
 const depthSteps = 2
 
-// flatMatrices returns a shader for a layout from doubled or forValues. It fetches its
+// flatMatrices returns a shader for a layout from doubled, forStrided or forValues. It fetches its
 // input in matrices of PIXELS rows.
 func flatMatrices(h *shader, l layout) *shader {
 	fit := h.fitted(&l)
@@ -170,7 +203,11 @@ func flatMatrices(h *shader, l layout) *shader {
 // weights are keys, or, with side 3, for conv3d_strided_matrix.
 func pointMatrices(side int) func(h *shader, info gpu.Info) *shader {
 	return func(h *shader, info gpu.Info) *shader {
-		fit := flatMatrices(h, layoutFor(info).doubled())
+		l := layoutFor(info).doubled()
+		if side > 1 {
+			l = layoutFor(info).forStrided()
+		}
+		fit := flatMatrices(h, l)
 		fit.sizes = append(fit.sizes, constant{"SIDE", side}, constant{"WEIGHTS", int(groups(h.block*matrixDepth/8, fit.wg))})
 		return fit
 	}

@@ -3,6 +3,7 @@
 package wgsl
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -70,6 +71,24 @@ func TestAttentionMatricesChosen(t *testing.T) {
 	require.Equal(t, []string{"plain"}, Kernels("attention", Packed, card))
 	card.Limits.MaxInvocations = 128 // a workgroup has 256
 	require.Equal(t, []string{"plain"}, Kernels("attention", F16, card))
+}
+
+// Intel's cards have subgroups of several sizes; the layouts are for the smallest one,
+// which the shader sets.
+func TestIntelMatrices(t *testing.T) {
+	for _, card := range []gpu.Info{able(8, 16, 16, 16), able(8, 8, 16, 8)} {
+		card.SubgroupMax = 32
+		l := layoutOf(card)
+		require.NotNil(t, l)
+		for operation, of := range map[string]int{"conv3d": 0, "conv3d_strided": 0, "conv_up": 0, "pointwise": 0, "attention": 2} {
+			h := row(t, operation, "matrix").shaders[of].forAdapter(card)
+			assert.Contains(t, h.source(F16, Packed), fmt.Sprintf("@compute @subgroup_size(%d) @workgroup_size(WG)\n", card.SubgroupMin), operation)
+			assert.LessOrEqual(t, h.count("ROWS")*h.count("COLUMNS")*l.m*l.n/l.subgroup, 32, "%s: more sums spill", operation)
+			assert.Zero(t, h.wg%card.SubgroupMax, "%s: Dawn requires workgroups of whole largest subgroups", operation)
+		}
+		card.SubgroupSize = false
+		assert.Nil(t, layoutOf(card), "without a choice of sizes")
+	}
 }
 
 // Each layout's matrices cover the block of channels that weights are packed for, in
@@ -141,7 +160,7 @@ func sharedBytes(t *testing.T, h *shader) int {
 }
 
 // The layouts of cards with larger matrices differ from lavapipe's in the number of
-// sums per subgroup and in unrolling; so does this one.
+// sums per subgroup and in unrolling; so do these.
 func TestMatricesInOtherLayouts(t *testing.T) {
 	dev := gputest.Open(t)
 	info := dev.Info()
@@ -151,8 +170,21 @@ func TestMatricesInOtherLayouts(t *testing.T) {
 	}
 	before := *own
 	t.Cleanup(func() { *own = before })
-	own.rows, own.columns, own.down, own.across, own.pitch, own.written = 2, 2, 2, 4, 3, 3
-	s, err := NewSet(F16, info, Choices{"attention": "matrix", "conv3d": "matrix", "conv3d_strided": "matrix", "conv_up": "matrix", "pointwise": "matrix"})
+	other := before
+	other.rows, other.columns, other.down, other.across, other.pitch, other.written = 2, 2, 2, 4, 3, 3
+	intel := other
+	intel.rows, intel.columns, intel.across, intel.set = 1, 1, 8, info.SubgroupSize
+	for name, l := range map[string]layout{"other": other, "intel": intel} {
+		t.Run(name, func(t *testing.T) {
+			*own = l
+			checkMatrices(t, dev)
+		})
+	}
+}
+
+// checkMatrices runs a case of each matrix kernel.
+func checkMatrices(t *testing.T, dev *gpu.Device) {
+	s, err := NewSet(F16, dev.Info(), Choices{"attention": "matrix", "conv3d": "matrix", "conv3d_strided": "matrix", "conv_up": "matrix", "pointwise": "matrix"})
 	require.NoError(t, err)
 	for _, stride := range []int{1, 2} {
 		test := convVariant{convCase: convCase{"", 1, 5, 11, 20, 64, 1, 1, stride, true, false}}.test(s, Packed)

@@ -140,7 +140,7 @@ var tables = []table{
 		gain: "by trial: 0.91 instructions a multiply-add on Ada, tiled 1.28", page: "benchmarks/isa.md",
 		shaders: []shader{{file: "cards/conv3d_tiled_f16", taps: 3, stride: 2, wg: 64, pixels: 6, block: 8, words: true, grid: squareGrid}},
 	}, {
-		name: "matrix", packing: rows16x128, onlyF16: true, inputs8: true, takes: fillsMatrices, needs: hasRoom(layout.doubled),
+		name: "matrix", packing: rows16x128, onlyF16: true, inputs8: true, takes: fillsMatrices, needs: hasRoom(layout.forStrided),
 		gain: "by trial: 3.8 to 3.9 instructions a product", page: "benchmarks/isa.md",
 		shaders: []shader{{file: "cards/conv3d_strided_matrix", block: 2 * matrixBlock, words: true, grid: flatGrid, fit: pointMatrices(3)}},
 	}}},
