@@ -18,7 +18,7 @@ var adapters = map[string]gpu.Info{
 	"lavapipe 25": {Name: "llvmpipe (LLVM 15.0.6, 256 bits)", Driver: "llvmpipe: Mesa 25.0.7", Type: "cpu", Subgroups: true, SubgroupMin: 8, SubgroupMax: 8},
 	"lavapipe 26": {Name: "llvmpipe (LLVM 22.1.0, 256 bits)", Driver: "llvmpipe: Mesa 26.2.6", Type: "cpu", Subgroups: true, SubgroupMin: 8, SubgroupMax: 8},
 	"swiftshader": {Name: "SwiftShader Device", Type: "cpu", Subgroups: true, SubgroupMin: 4, SubgroupMax: 4},
-	"intel":       {Name: "intel", Vendor: "intel", Type: "discrete", F16: true, Subgroups: true, SubgroupSize: true, SubgroupMin: 16, SubgroupMax: 32},
+	"intel":       {Name: "intel", Vendor: "intel", Backend: "vulkan", Type: "discrete", F16: true, Subgroups: true, SubgroupSize: true, SubgroupMin: 16, SubgroupMax: 32},
 	"card": {
 		Name: "card", Vendor: "nvidia", Type: "discrete", F16: true, Subgroups: true, SubgroupMin: 32, SubgroupMax: 32,
 		Matrices: []gpu.Matrix{{M: 16, N: 8, K: 16, In: "f16", Out: "f32"}}, Limits: gpu.Limits{MaxWorkgroupMemory: 64 << 10, MaxInvocations: 1024},

@@ -71,14 +71,21 @@ func isAdreno(info gpu.Info) bool { return info.Vendor == "qualcomm" }
 // f16, but compute it in f32, and compile for seconds.
 func computesF16(info gpu.Info) bool { return info.F16 && !onProcessor(info) }
 
+// setsSubgroups reports whether a shader may set the size of its subgroups. Through
+// Direct3D 12 Dawn reports a smallest size of 8 for some Intel drivers that take no less
+// than 16 (its toggle d3d12_relax_min_subgroup_size_to_8).
+func setsSubgroups(info gpu.Info) bool { return info.SubgroupSize && info.Backend != "d3d12" }
+
 // choosesSubgroups reports whether an adapter is a card on which a shader may choose
-// between sizes of subgroups. Dawn's default on Vulkan is twice the smallest.
+// between sizes of subgroups.
 func choosesSubgroups(info gpu.Info) bool {
-	return info.SubgroupSize && info.SubgroupMin < info.SubgroupMax && !onProcessor(info)
+	return setsSubgroups(info) && info.SubgroupMin < info.SubgroupMax && !onProcessor(info)
 }
 
-// isIntel reports whether an adapter is Intel's, where a shader may choose the size of
-// its subgroups. A processor's 128 registers are shared by the invocations of a
-// subgroup: with 32 an invocation has 64 numbers, with 16 it has 128
-// (docs/benchmarks/isa.md).
-func isIntel(info gpu.Info) bool { return info.Vendor == "intel" && choosesSubgroups(info) }
+// isIntel reports whether an adapter is Intel's, through Vulkan, where a shader may
+// choose the size of its subgroups. The invocations of a subgroup share 128 registers,
+// and Dawn's default is twice the smallest size: then an invocation has 64 numbers, with
+// the smallest it has 128 (docs/benchmarks/isa.md).
+func isIntel(info gpu.Info) bool {
+	return info.Vendor == "intel" && info.Backend == "vulkan" && choosesSubgroups(info)
+}

@@ -68,7 +68,7 @@ func layoutOf(info gpu.Info) *layout {
 // runsOn reports whether subgroups have the layout's size.
 func (l *layout) runsOn(info gpu.Info) bool {
 	if l.set {
-		return info.SubgroupSize && info.SubgroupMin == l.subgroup
+		return setsSubgroups(info) && info.SubgroupMin == l.subgroup
 	}
 	return info.SubgroupMax == l.subgroup
 }

@@ -21,7 +21,7 @@ var narrowOperations = []string{"attention", "conv3d", "conv3d_strided", "conv_u
 // Intel's cards take the kernels in narrow subgroups first. Other cards take them by
 // trial if they have subgroups of several sizes; processors never do.
 func TestNarrowChosen(t *testing.T) {
-	intel := gpu.Info{Vendor: "intel", Type: "discrete", Subgroups: true, SubgroupSize: true, SubgroupMin: 8, SubgroupMax: 32}
+	intel := gpu.Info{Vendor: "intel", Backend: "vulkan", Type: "discrete", Subgroups: true, SubgroupSize: true, SubgroupMin: 8, SubgroupMax: 32}
 	first := func(operation string, info gpu.Info) string {
 		return (&Set{info: info, tables: tables}).find(operation, nil).name
 	}
@@ -31,12 +31,17 @@ func TestNarrowChosen(t *testing.T) {
 			"no choice of sizes": func(i *gpu.Info) { i.SubgroupSize = false },
 			"one size":           func(i *gpu.Info) { i.SubgroupMin = 32 },
 			"a processor":        func(i *gpu.Info) { i.Type = "cpu" },
+			"Direct3D 12":        func(i *gpu.Info) { i.Backend = "d3d12" },
 		} {
 			other := intel
 			change(&other)
 			assert.Equal(t, "plain", first(operation, other), "%s: %s", operation, why)
 			assert.NotContains(t, Kernels(operation, F32, other), "narrow", "%s: %s", operation, why)
 		}
+		page := intel
+		page.Backend = "webgpu"
+		assert.Equal(t, "plain", first(operation, page), "%s: a browser, on an unknown backend", operation)
+		assert.Contains(t, Kernels(operation, F32, page), "narrow", operation)
 		adreno := gpu.Info{Vendor: "qualcomm", Type: "integrated", Subgroups: true, SubgroupSize: true, SubgroupMin: 64, SubgroupMax: 128}
 		assert.Equal(t, "plain", first(operation, adreno), operation)
 		assert.Contains(t, Kernels(operation, F32, adreno), "narrow", operation)

@@ -106,7 +106,7 @@ func (h *shader) forAdapter(info gpu.Info) *shader {
 	switch {
 	case h.fit != nil:
 		return h.fit(h, info)
-	case h.narrow && info.SubgroupSize:
+	case h.narrow && setsSubgroups(info):
 		fit := *h
 		fit.lanes = info.SubgroupMin
 		return &fit
