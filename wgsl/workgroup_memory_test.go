@@ -23,6 +23,10 @@ var inWorkgroupMemory = map[string]string{
 	"pointwise/tiled":  "TestPointwise/exact_integers/f32/tiled",
 	"group_norm/plain": "TestGroupNorm/more_chunks_than_merging_invocations/f32",
 	"rms_norm/plain":   "TestRMSNorm/channels_20/f32",
+	"attention/narrow": "TestNarrow/attention/f32",
+	"conv3d/narrow":    "TestNarrow/primes/f32",
+	"conv_up/narrow":   "TestNarrow/up/f32",
+	"pointwise/narrow": "TestNarrow/time/f32",
 }
 
 // Kernels write the workgroup memory that they read, because devices do not clear it.
@@ -45,7 +49,7 @@ func TestWorkgroupMemoryIsWritten(t *testing.T) {
 		}
 	}
 	require.Equal(t, slices.Sorted(maps.Keys(inWorkgroupMemory)), slices.Sorted(maps.Keys(kernels)))
-	cmd := exec.Command(os.Args[0], "-test.v", "-test.run", "^Test(Conv3D|Pointwise|GroupNorm|RMSNorm)$/^(several_tiles_of_40_inputs|exact_integers|more_chunks_than_merging_invocations|channels_20)$/^f32$")
+	cmd := exec.Command(os.Args[0], "-test.v", "-test.run", "^Test(Conv3D|Pointwise|GroupNorm|RMSNorm|Narrow)$/^(several_tiles_of_40_inputs|exact_integers|more_chunks_than_merging_invocations|channels_20|attention|primes|up|time)$/^f32$")
 	cmd.Env = append(os.Environ(), "LP_NUM_THREADS=1", "TABLES=all "+strings.Join(slices.Collect(maps.Keys(kernels)), " "))
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)
