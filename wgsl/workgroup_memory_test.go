@@ -30,7 +30,7 @@ var inWorkgroupMemory = map[string]string{
 }
 
 // Kernels write the workgroup memory that they read, because devices do not clear it.
-// gputest fills it with NaN before every dispatch. Lavapipe keeps that in threads of its
+// gputest fills it with NaN before every dispatch, which lavapipe keeps in threads of its
 // own, in each apart, so the cases run in a process with one such thread.
 func TestWorkgroupMemoryIsWritten(t *testing.T) {
 	if !strings.Contains(gputest.Open(t).Info().Name, "llvmpipe") {
