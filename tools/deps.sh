@@ -4,7 +4,7 @@
 # Prints nothing if nothing is missing.
 #
 #   tools/deps.sh          what a user needs
-#   tools/deps.sh --test   also what make test needs: the older Dawn, Chromium with
+#   tools/deps.sh --test   also what make test needs: two other Dawns, Chromium with
 #                          its SwiftShader, nginx, ffmpeg and a C compiler
 #   tools/deps.sh --test-all   also Firefox, for make test-all
 #   tools/deps.sh --dist DIR   only the libraries of every platform, with their
@@ -151,6 +151,21 @@ fetch_npm() {
 	done
 }
 
+# provider_for_windows fetches the newer Dawn for Windows, with compiler and licences.
+provider_for_windows() {
+	fetch_wheel $provider win_amd64 $provider_windows "$1" \
+		onnxruntime_ep_webgpu/onnxruntime_providers_webgpu.dll $provider_windows_lib \
+		onnxruntime_ep_webgpu/dxil.dll $provider_windows_dxil onnxruntime_ep_webgpu/dxcompiler.dll $provider_windows_dxcompiler \
+		$provider_licence_file $provider_licence $provider_notices_file $provider_notices
+}
+
+# runtime_for_windows fetches what those libraries link with.
+runtime_for_windows() {
+	fetch_wheel $msvc win_amd64 $msvc_hash "$1" \
+		$msvc_folder/msvcp140.dll $msvc_msvcp $msvc_folder/msvcp140_atomic_wait.dll $msvc_msvcp_wait \
+		$msvc_folder/vcruntime140.dll $msvc_vcruntime $msvc_folder/vcruntime140_1.dll $msvc_vcruntime_1
+}
+
 # dist_libraries fetches the libraries for the archives of tools/dist.sh into $1, a
 # folder for each package, and the newer Dawn that tests/windows tests.
 dist_libraries() {
@@ -158,11 +173,9 @@ dist_libraries() {
 		rillfacet/libwebgpu_dawn.so $wheel_linux_lib $wheel_notices_file $wheel_notices
 	fetch_wheel $wheel macosx_12_0_arm64 $wheel_macos "$1/macos" rillfacet/libwebgpu_dawn.dylib $wheel_macos_lib
 	fetch_npm $npm_windows $npm_windows_hash "$1/windows" webgpu_wrapper.dll $npm_windows_lib LICENSE $npm_windows_licence
-	fetch_wheel $dxc win_amd64 $dxc_hash "$1/dxc" \
-		onnxruntime_ep_webgpu/dxil.dll $dxc_dxil onnxruntime_ep_webgpu/dxcompiler.dll $dxc_dxcompiler
+	provider_for_windows "$1/provider"
 	fetch_wheel $wheel win_amd64 $wheel_windows "$1/newer" rillfacet/webgpu_dawn.dll $wheel_windows_lib
-	fetch_wheel $msvc win_amd64 $msvc_hash "$1/msvc" $msvc_folder/msvcp140.dll $msvc_msvcp \
-		$msvc_folder/vcruntime140.dll $msvc_vcruntime $msvc_folder/vcruntime140_1.dll $msvc_vcruntime_1
+	runtime_for_windows "$1/msvc"
 	fetch_npm $fxc $fxc_hash "$1/fxc" dist/win32-x64/d3dcompiler_47.dll $fxc_d3dcompiler \
 		dist/win32-x64/dxcompiler-LICENSE.TXT $fxc_dxc_licence dist/win32-x64/dxcompiler-ThirdPartyNotices.txt $fxc_dxc_notices
 }
@@ -304,13 +317,8 @@ linux-x86_64) fetch_wheel $wheel manylinux_2_28_x86_64 $wheel_linux "$dawn/$whee
 linux-*) dawn_linux_other ;;
 macos-arm64) fetch_wheel $wheel macosx_12_0_arm64 $wheel_macos "$dawn/$wheel_pin" rillfacet/libwebgpu_dawn.dylib $wheel_macos_lib ;;
 windows-x86_64)
-	fetch_npm $npm_windows $npm_windows_hash "$dawn/$npm_pin" webgpu_wrapper.dll $npm_windows_lib
-	if run_pip --version >/dev/null 2>&1; then
-		fetch_wheel $dxc win_amd64 $dxc_hash "$dawn/$npm_pin" \
-			onnxruntime_ep_webgpu/dxil.dll $dxc_dxil onnxruntime_ep_webgpu/dxcompiler.dll $dxc_dxcompiler
-	else
-		say "no pip, so no shader compiler for Direct3D 12: Vulkan will be used"
-	fi
+	provider_for_windows "$dawn/$provider_pin"
+	runtime_for_windows "$dawn/$provider_pin"
 	;;
 *) die "no pinned Dawn for $os on $arch: put a libwebgpu_dawn with the stable API beside the program" ;;
 esac
@@ -319,7 +327,11 @@ finish
 if [ $os = linux ]; then
 	adapters || lavapipe
 	if [ -n "$test" ]; then
-		[ "$arch" = x86_64 ] && fetch_npm $npm_linux $npm_linux_hash "$dawn/$npm_pin" libwebgpu_wrapper.so $npm_linux_lib
+		if [ "$arch" = x86_64 ]; then
+			fetch_npm $npm_linux $npm_linux_hash "$dawn/$npm_pin" libwebgpu_wrapper.so $npm_linux_lib
+			fetch_wheel $provider manylinux_2_28_x86_64 $provider_linux "$dawn/$provider_pin" \
+				onnxruntime_ep_webgpu/libonnxruntime_providers_webgpu.so $provider_linux_lib
+		fi
 		swiftshader_icd
 		programs
 		static_host

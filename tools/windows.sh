@@ -78,7 +78,8 @@ display() {
 
 # write_run writes the command that runs its arguments in the chroot, from the folder
 # in its first argument. There are many shaders and little to compute, so LLVM does not
-# optimise them.
+# optimise them. The C++ runtime is Microsoft's: with Wine's own, Dawn waits 100 ms at a
+# time.
 write_run() {
 	run=$root.run
 	mkdir -p "$(dirname "$root")"
@@ -88,7 +89,7 @@ dir=\$1
 shift
 exec chroot "$root" env HOME=/wine WINEPREFIX=/wine/prefix DISPLAY=:77 WINEDEBUG=-all LANG=C.UTF-8 GPU=require \\
 	VK_DRIVER_FILES=/usr/share/vulkan/icd.d/lvp_icd.json GALLIVM_PERF=nopt \\
-	'WINEDLLOVERRIDES=mscoree,mshtml=;winemenubuilder.exe=d;d3d12=n,b' \\
+	'WINEDLLOVERRIDES=mscoree,mshtml=;winemenubuilder.exe=d;d3d12=n,b;msvcp140,msvcp140_atomic_wait,vcruntime140,vcruntime140_1=n' \\
 	sh -c 'cd "\$0" && exec "\$@"' "\$dir" "\$@"
 END
 	chmod +x "$run"
@@ -123,8 +124,9 @@ test_programs() {
 	for package; do
 		GOOS=windows go test -c -o "$tests/$(basename $package).exe" ./$package
 	done
-	for library in windows/webgpu_wrapper.dll dxc/dxcompiler.dll dxc/dxil.dll fxc/d3dcompiler_47.dll \
-		msvc/msvcp140.dll msvc/vcruntime140.dll msvc/vcruntime140_1.dll; do
+	for library in provider/onnxruntime_providers_webgpu.dll windows/webgpu_wrapper.dll \
+		provider/dxcompiler.dll provider/dxil.dll fxc/d3dcompiler_47.dll \
+		msvc/msvcp140.dll msvc/msvcp140_atomic_wait.dll msvc/vcruntime140.dll msvc/vcruntime140_1.dll; do
 		cp "build/dist/libraries/$library" "$tests/"
 	done
 }
@@ -139,7 +141,7 @@ in_wine() {
 	echo "windows: $package on $backend"
 	TESSERA_BACKEND=$backend TESSERA_STATS="Z:\\wine\\stats-$backend.txt" TESSERA_PROGRAM='C:\tests\tessera.exe' \
 		"$run" "/source/$package" wine cmd /c "C:\\tests\\$(basename "$package").exe" "$@" >"$log" 2>&1 || {
-		grep -v -e 'get cached blob' -e CheckHRESULTImpl "$log" | tail -n 60 >&2
+		grep -v -e 'get cached blob' -e CheckHRESULTImpl -e 'artificially reduced' "$log" | tail -n 60 >&2
 		die "$package on $backend failed"
 	}
 	rm -f "$log"

@@ -41,8 +41,9 @@ type platform struct {
 
 var platforms = []platform{
 	{os: "windows", arch: "amd64", wheel: "win_amd64", libraries: []string{
-		"windows/webgpu_wrapper.dll", "dxc/dxcompiler.dll", "dxc/dxil.dll", "fxc/d3dcompiler_47.dll",
-		"msvc/msvcp140.dll", "msvc/vcruntime140.dll", "msvc/vcruntime140_1.dll",
+		"provider/onnxruntime_providers_webgpu.dll", "windows/webgpu_wrapper.dll",
+		"provider/dxcompiler.dll", "provider/dxil.dll", "fxc/d3dcompiler_47.dll",
+		"msvc/msvcp140.dll", "msvc/msvcp140_atomic_wait.dll", "msvc/vcruntime140.dll", "msvc/vcruntime140_1.dll",
 	}},
 	{os: "linux", arch: "amd64", wheel: "manylinux_2_27_x86_64", libraries: []string{"linux/libwebgpu_dawn.so"}},
 	{os: "darwin", arch: "arm64", wheel: "macosx_12_0_arm64", libraries: []string{"macos/libwebgpu_dawn.dylib"}},

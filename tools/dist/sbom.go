@@ -67,7 +67,7 @@ type (
 // pinned are the variables of tools/pins.sh that name the source of the folders of
 // libraries.
 var pinned = map[string]string{
-	"windows": "npm_windows", "linux": "wheel", "macos": "wheel", "dxc": "dxc", "fxc": "fxc", "msvc": "msvc",
+	"windows": "npm_windows", "linux": "wheel", "macos": "wheel", "provider": "provider", "fxc": "fxc", "msvc": "msvc",
 }
 
 // sbom lists the components of the programs, the page and the bundles.

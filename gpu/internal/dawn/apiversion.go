@@ -36,11 +36,12 @@ var api2025 = apiVersion{
 
 // Values in both versions.
 const (
-	sTypeToggles     = 0x5000a
-	sTypeLUID        = 0x5000c
-	sTypeMemoryHeaps = 0x50013
-	sTypeMatrices    = 0x5003b // if the version has matrices
-	sTypeCache       = 0x50007
+	sTypeDawnInstance = 0x50006
+	sTypeToggles      = 0x5000a
+	sTypeLUID         = 0x5000c
+	sTypeMemoryHeaps  = 0x50013
+	sTypeMatrices     = 0x5003b // if the version has matrices
+	sTypeCache        = 0x50007
 )
 
 var errTooOld = errors.New("this Dawn is older than summer 2025 and has other structs and numbers: use a newer one")

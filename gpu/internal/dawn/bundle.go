@@ -11,7 +11,6 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 
@@ -49,24 +48,36 @@ func loadBundle() (*library, error) {
 	return l, nil
 }
 
-// loadUnpacked unpacks the bundle into a folder of dir and loads its library.
+// loadUnpacked unpacks the bundle into a folder of dir and loads the first of its
+// libraries that this system can load.
 func loadUnpacked(dir string) (*library, error) {
 	files, err := zip.NewReader(strings.NewReader(bundle), int64(len(bundle)))
 	if err != nil {
 		return nil, err
 	}
-	library := ""
+	unpacked := map[string]string{}
 	for _, f := range files.File {
 		target := filepath.Join(dir, filepath.FromSlash(f.Name)) // #nosec G305 -- our own
 		if err := unpack(f, target); err != nil {
 			return nil, err
 		}
-		if slices.Contains(names(), path.Base(f.Name)) {
-			library = target
-		}
+		unpacked[path.Base(f.Name)] = target
 	}
-	_ = os.Chtimes(filepath.Dir(library), time.Time{}, time.Now())
-	return place{path: library}.load()
+	var passed []string
+	for _, name := range names() {
+		library, there := unpacked[name]
+		if !there {
+			continue
+		}
+		_ = os.Chtimes(filepath.Dir(library), time.Time{}, time.Now())
+		l, err := place{path: library}.load()
+		if err == nil {
+			l.passed = passed
+			return l, nil
+		}
+		passed = append(passed, fmt.Sprintf("%s: %v", library, err))
+	}
+	return nil, errors.New(strings.Join(passed, "; "))
 }
 
 // unpack writes a file of the bundle to target, unless it is there. Several processes

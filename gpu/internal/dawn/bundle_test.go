@@ -17,6 +17,47 @@ import (
 	"tessera/tests/testenv"
 )
 
+// useBundle makes a bundle of files in a folder the program's.
+func useBundle(t *testing.T, folder string, files map[string][]byte) {
+	t.Helper()
+	var packed bytes.Buffer
+	z := zip.NewWriter(&packed)
+	for name, data := range files {
+		w, err := z.CreateHeader(&zip.FileHeader{Name: folder + "/" + name, Method: zip.Store})
+		require.NoError(t, err)
+		_, err = w.Write(data)
+		require.NoError(t, err)
+	}
+	require.NoError(t, z.Close())
+	bundle = packed.String()
+	t.Cleanup(func() { bundle = "" })
+	t.Setenv("TESSERA_DAWN", "")
+}
+
+// A bundle may have several libraries. The first that loads is used, in the order of
+// names, and the others are reported.
+func TestBundleFallsBack(t *testing.T) {
+	if !inChild(t) {
+		return
+	}
+	data, err := os.ReadFile(apiVersions()[0].path)
+	if err != nil {
+		testenv.Missing(t, "%v; run tools/deps.sh", err)
+	}
+	cacheIn(t, t.TempDir())
+	const folder = "dawn-0123456789abcdef"
+	useBundle(t, folder, map[string][]byte{"other.so": nil, names()[0]: []byte("not a library"), names()[1]: data})
+	l, err := load("")
+	require.NoError(t, err)
+	require.Equal(t, names()[1], filepath.Base(l.path))
+	require.Len(t, l.passed, 1)
+	require.Contains(t, l.passed[0], names()[0]+": does not load")
+
+	useBundle(t, folder, map[string][]byte{names()[2]: []byte("no library")})
+	_, err = (place{own: true}).load()
+	drivertest.Wants(t, err, nil, names()[2]+": does not load", "nor from a temporary folder")
+}
+
 // A program with a bundled library unpacks it once into the user's cache. It unpacks it
 // again if the copy is damaged, and for one run if there is no cache folder. On Windows
 // a loaded library cannot be removed; tests/windows covers it there. Copies of a library
@@ -31,17 +72,8 @@ func TestBundle(t *testing.T) {
 		testenv.Missing(t, "%v; run tools/deps.sh", err)
 	}
 	const folder = "dawn-0123456789abcdef"
-	var packed bytes.Buffer
-	z := zip.NewWriter(&packed)
-	w, err := z.CreateHeader(&zip.FileHeader{Name: folder + "/" + names()[0], Method: zip.Store})
-	require.NoError(t, err)
-	_, err = w.Write(data)
-	require.NoError(t, err)
-	require.NoError(t, z.Close())
-	bundle = packed.String()
+	useBundle(t, folder, map[string][]byte{names()[0]: data})
 	dir := t.TempDir()
-	t.Cleanup(func() { bundle = "" })
-	t.Setenv("TESSERA_DAWN", "")
 	t.Setenv("HOME", dir)
 	t.Setenv("XDG_CACHE_HOME", filepath.Join(dir, "cache"))
 	cache, err := os.UserCacheDir()

@@ -22,10 +22,9 @@ func callInfo(fn uintptr, info *callbackInfo, args ...uintptr) uintptr {
 }
 
 // callStruct calls fn(s) with the struct of size bytes at s passed by value.
-func callStruct(fn uintptr, s unsafe.Pointer, size uintptr) {
+func callStruct(fn uintptr, s unsafe.Pointer, size uintptr) uintptr {
 	if size <= 16 && runtime.GOARCH == "arm64" {
-		call(fn, unsafe.Slice((*uintptr)(s), size/8)...)
-		return
+		return call(fn, unsafe.Slice((*uintptr)(s), size/8)...)
 	}
-	call(fn, uintptr(s))
+	return call(fn, uintptr(s))
 }

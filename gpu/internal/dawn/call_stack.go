@@ -19,11 +19,10 @@ func callInfo(fn uintptr, info *callbackInfo, args ...uintptr) uintptr {
 }
 
 // callStruct calls fn(s) with the struct of size bytes at s passed by value.
-func callStruct(fn uintptr, s unsafe.Pointer, size uintptr) {
+func callStruct(fn uintptr, s unsafe.Pointer, size uintptr) uintptr {
 	words := unsafe.Slice((*uintptr)(s), size/8)
 	if size <= 16 {
-		call(fn, words...)
-		return
+		return call(fn, words...)
 	}
-	call(fn, append(make([]uintptr, 6, 6+len(words)), words...)...)
+	return call(fn, append(make([]uintptr, 6, 6+len(words)), words...)...)
 }

@@ -45,6 +45,17 @@ type instanceDescriptor2025 struct {
 	timedWaitAnyMaxCount uintptr
 }
 
+// dawnInstanceDescriptor is dawn::native::DawnInstanceDescriptor since August 2026.
+type dawnInstanceDescriptor struct {
+	chain                             chainedStruct
+	additionalRuntimeSearchPaths      unsafe.Pointer // to string views
+	additionalRuntimeSearchPathsCount uintptr
+	platform                          uintptr
+	backendValidationLevel            uint32
+	beginCaptureOnStartup             uint32
+	loggingCallbackInfo               [4]uintptr
+}
+
 type requestAdapterOptions struct {
 	nextInChain          unsafe.Pointer
 	featureLevel         uint32

@@ -18,15 +18,16 @@ import (
 // lib is a Dawn library to test with.
 type lib struct{ name, path string }
 
-// apiVersions returns the two libraries that tools/deps.sh --test installs; on Windows
-// the one beside the test.
+// apiVersions returns a library of each API version: those that tools/deps.sh --test
+// installs, on Windows those beside the test.
 func apiVersions() []lib {
 	cache, _ := os.UserCacheDir()
 	dir := filepath.Join(cache, "tessera", "dawn")
-	list := []lib{{"stable", filepath.Join(dir, cacheStable, names()[0])}, {"of2025", filepath.Join(dir, cache2025, names()[1])}}
+	list := []lib{{"stable", filepath.Join(dir, cacheStable, names()[0])}, {"of2025", filepath.Join(dir, cache2025, names()[2])}}
 	if runtime.GOOS == "windows" {
 		exe, _ := os.Executable()
-		list = []lib{{"of2025", filepath.Join(filepath.Dir(exe), names()[1])}}
+		dir := filepath.Dir(exe)
+		list = []lib{{"stable", filepath.Join(dir, names()[1])}, {"of2025", filepath.Join(dir, names()[2])}}
 	}
 	if runtime.GOOS == "darwin" {
 		list = list[:1]
@@ -50,17 +51,19 @@ func open(t testing.TB, opt driver.Options) *device {
 // TestDriver runs the tests that every driver must pass, on both API versions.
 func TestDriver(t *testing.T) {
 	for _, l := range apiVersions() {
-		t.Run(l.name, func(t *testing.T) {
-			drivertest.Run(t, drivertest.Subject{
-				Name:   "dawn",
-				Open:   func(t testing.TB) driver.Device { return open(t, driver.Options{Adapter: -1, Library: l.path}) },
-				Lose:   func(d driver.Device) { call(d.(*device).DeviceDestroy, d.(*device).handle) },
-				Closed: errClosed,
-				Broken: broken,
-				Chunks: chunks,
-			})
-		})
+		t.Run(l.name, func(t *testing.T) { testDriver(t, l.path) })
 	}
+}
+
+func testDriver(t *testing.T, library string) {
+	drivertest.Run(t, drivertest.Subject{
+		Name:   "dawn",
+		Open:   func(t testing.TB) driver.Device { return open(t, driver.Options{Adapter: -1, Library: library}) },
+		Lose:   func(d driver.Device) { call(d.(*device).DeviceDestroy, d.(*device).handle) },
+		Closed: errClosed,
+		Broken: broken,
+		Chunks: chunks,
+	})
 }
 
 // broken checks an error that Dawn detects when commands are recorded. Submit returns

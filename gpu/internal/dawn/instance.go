@@ -23,7 +23,11 @@ func newInstance(l *library) (*instance, error) {
 	} else {
 		feature := new(uint32)
 		*feature = instanceTimedWaitAny
-		descriptor = unsafe.Pointer(&instanceDescriptor{requiredFeatureCount: 1, requiredFeatures: unsafe.Pointer(feature)})
+		d := &instanceDescriptor{requiredFeatureCount: 1, requiredFeatures: unsafe.Pointer(feature)}
+		if l.hidden {
+			d.nextInChain = searchPaths(l.path)
+		}
+		descriptor = unsafe.Pointer(d)
 	}
 	handle := call(l.CreateInstance, uintptr(descriptor))
 	if handle == 0 {

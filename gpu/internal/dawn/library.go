@@ -19,6 +19,7 @@ import (
 type library struct {
 	path   string
 	passed []string // other libraries that were found, and why they are not used
+	hidden bool     // in a library that does not export it; see hidden.go
 	*apiVersion
 	procs
 	callbacks
@@ -48,7 +49,7 @@ func load(flag string) (*library, error) {
 	for _, p := range look {
 		l, err := p.load()
 		if err == nil {
-			l.passed = passed
+			l.passed = append(passed, l.passed...)
 			return l, nil
 		}
 		fmt.Fprintf(&tried, "\n  %s (%s): %v", p.path, p.where, err)
@@ -100,7 +101,15 @@ func (p place) load() (*library, error) {
 		return nil, fmt.Errorf("does not load: %w", err)
 	}
 	l := &library{path: path}
-	if err := l.bind(func(name string) uintptr { return symbol(handle, name) }); err != nil {
+	find := func(name string) uintptr { return symbol(handle, name) }
+	if from := symbol(handle, hiddenFrom); from != 0 {
+		l.hidden = true
+		find, err = getProcAddress(path, from)
+	}
+	if err == nil {
+		err = l.bind(find)
+	}
+	if err != nil {
 		closeLibrary(handle)
 		return nil, err
 	}
@@ -124,21 +133,23 @@ func (l *library) bind(symbol func(string) uintptr) error {
 	return nil
 }
 
-// Folders into which tools/deps.sh installs, newest first.
+// Folders into which tools/deps.sh installs, one for each of names.
 const (
 	cacheStable = "dawn-2026-10"
+	cacheHidden = "dawn-2026-09"
 	cache2025   = "dawn-2025"
 )
 
-// names returns the file names of Dawn's builds for this system.
+// names returns the file names of Dawn's builds for this system, best first: Dawn's own,
+// the one hidden in ONNX Runtime's provider, and the one of 2025.
 func names() []string {
 	switch runtime.GOOS {
 	case "windows":
-		return []string{"webgpu_dawn.dll", "webgpu_wrapper.dll"}
+		return []string{"webgpu_dawn.dll", "onnxruntime_providers_webgpu.dll", "webgpu_wrapper.dll"}
 	case "darwin":
-		return []string{"libwebgpu_dawn.dylib", "libwebgpu_wrapper.dylib"}
+		return []string{"libwebgpu_dawn.dylib", "libonnxruntime_providers_webgpu.dylib", "libwebgpu_wrapper.dylib"}
 	}
-	return []string{"libwebgpu_dawn.so", "libwebgpu_wrapper.so"}
+	return []string{"libwebgpu_dawn.so", "libonnxruntime_providers_webgpu.so", "libwebgpu_wrapper.so"}
 }
 
 // places lists where to look, in order: the bundle, beside the executable, the user's
@@ -165,7 +176,7 @@ func places() []place {
 		return list
 	}
 	if cache, err := os.UserCacheDir(); err == nil {
-		for i, pin := range []string{cacheStable, cache2025} {
+		for i, pin := range []string{cacheStable, cacheHidden, cache2025} {
 			path := filepath.Join(cache, "tessera", "dawn", pin, names()[i])
 			list = append(list, place{path: path, where: "the user's cache"})
 		}

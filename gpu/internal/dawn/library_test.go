@@ -90,7 +90,7 @@ func TestMissingLibrary(t *testing.T) {
 	}
 	exe, _ := os.Executable()
 	drivertest.Wants(t, err, driver.ErrNoLibrary, filepath.Join(filepath.Dir(exe), names()[0]), "beside the program",
-		filepath.Join(cache, "tessera", "dawn", cacheStable, names()[0]), filepath.Join(cache, "tessera", "dawn", cache2025, names()[1]),
+		filepath.Join(cache, "tessera", "dawn", cacheStable, names()[0]), filepath.Join(cache, "tessera", "dawn", cache2025, names()[2]),
 		"the system", "tools/deps.sh", "TESSERA_DAWN")
 
 	absent := filepath.Join(dir, "absent.so")

@@ -2,7 +2,11 @@
 
 package dawn
 
-import "github.com/ebitengine/purego"
+import (
+	"unsafe"
+
+	"github.com/ebitengine/purego"
+)
 
 // openLibrary loads the file at path, or searches the system's folders if path is a
 // bare name.
@@ -19,6 +23,9 @@ func symbol(handle uintptr, name string) uintptr {
 	}
 	return addr
 }
+
+// searchPaths returns nil: here Dawn finds Vulkan without it.
+func searchPaths(string) unsafe.Pointer { return nil }
 
 // missingCompiler returns "": only Direct3D 12 needs a compiler beside Dawn.
 func missingCompiler(string) string { return "" }

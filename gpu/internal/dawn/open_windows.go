@@ -5,6 +5,7 @@ package dawn
 import (
 	"path/filepath"
 	"sync"
+	"unsafe"
 
 	"golang.org/x/sys/windows"
 )
@@ -54,6 +55,23 @@ func symbol(handle uintptr, name string) uintptr {
 		return 0
 	}
 	return addr
+}
+
+// searchPaths returns a descriptor of the folders in which an instance of the library at
+// path looks for Vulkan and the compilers: its own and System32. Without it, the hidden
+// Dawn passes the bare name vulkan-1.dll with LOAD_LIBRARY_SEARCH_DLL_LOAD_DIR, which
+// takes whole paths only. Dawn's other versions have other fields.
+func searchPaths(path string) unsafe.Pointer {
+	system, err := windows.GetSystemDirectory()
+	if err != nil {
+		return nil // Dawn then has no Vulkan, and says so
+	}
+	paths := &[2]stringView{view(filepath.Dir(path) + `\`), view(system + `\`)}
+	return unsafe.Pointer(&dawnInstanceDescriptor{
+		chain:                        chainedStruct{sType: sTypeDawnInstance},
+		additionalRuntimeSearchPaths: unsafe.Pointer(paths), additionalRuntimeSearchPathsCount: uintptr(len(paths)),
+		backendValidationLevel: validationDisabled,
+	})
 }
 
 // missingCompiler returns the first of the compilers that is not loaded, without which
