@@ -16,9 +16,15 @@ type devices struct {
 	Devices                  []struct {
 		Name, Backend string
 		Taken         bool
-		F16           bool
+		Matrices      []struct{ M, N, K int }
 	}
 }
+
+// The program's libraries, in the order in which it tries them.
+const (
+	provider = "onnxruntime_providers_webgpu.dll"
+	older    = "webgpu_wrapper.dll"
+)
 
 func (p program) devices(t *testing.T, vars ...string) devices {
 	t.Helper()
@@ -62,7 +68,7 @@ func TestBackends(t *testing.T) {
 	w := setUp(t)
 	p := w.unpack(t, "windows-amd64", w.drive)
 	d := p.devices(t)
-	own := p.windows(filepath.Join(w.unpacked(t), "webgpu_wrapper.dll"))
+	own := p.windows(filepath.Join(w.unpacked(t), provider))
 	assert.Equal(t, "d3d12", d.taken())
 	assert.Len(t, d.Devices, 2)
 	assert.Equal(t, own, d.Library)
@@ -70,13 +76,15 @@ func TestBackends(t *testing.T) {
 	assert.Empty(t, d.Passed)
 	d = p.devices(t, "TESSERA_BACKEND=vulkan")
 	assert.Equal(t, "vulkan", d.taken(), "with Vulkan asked for")
-	assert.Len(t, d.Devices, 1, "with Vulkan asked for")
+	if assert.Len(t, d.Devices, 1, "with Vulkan asked for") {
+		assert.NotEmpty(t, d.Devices[0].Matrices, "of lavapipe 26")
+	}
 	for _, file := range []string{"dxil.dll", "dxcompiler.dll"} {
 		t.Run(file, func(t *testing.T) {
 			apart := p.apart(t)
 			missing := filepath.Join(apart, file)
 			require.NoError(t, os.Remove(missing))
-			named := "TESSERA_DAWN=" + p.windows(filepath.Join(apart, "webgpu_wrapper.dll"))
+			named := "TESSERA_DAWN=" + p.windows(filepath.Join(apart, provider))
 			d := p.devices(t, named)
 			assert.Equal(t, "vulkan", d.taken())
 			if assert.Len(t, d.Passed, 1) {
@@ -108,6 +116,12 @@ func TestBackends(t *testing.T) {
 func TestLibraries(t *testing.T) {
 	w := setUp(t)
 	p := w.unpack(t, "windows-amd64", w.drive)
+	t.Run("older", func(t *testing.T) {
+		older := p.windows(filepath.Join(p.apart(t), older))
+		d := p.devices(t, "TESSERA_DAWN="+older)
+		assert.Equal(t, older, d.Library)
+		assert.Equal(t, "d3d12", d.taken())
+	})
 	t.Run("newer", func(t *testing.T) {
 		newer := filepath.Join(p.apart(t), "webgpu_dawn.dll")
 		copyFile(t, w.newer, newer)
@@ -121,7 +135,7 @@ func TestLibraries(t *testing.T) {
 		planted := filepath.Join(w.drive, "planted")
 		require.NoError(t, os.MkdirAll(planted, 0o777))
 		defer os.RemoveAll(planted)
-		for _, name := range []string{"webgpu_dawn.dll", "webgpu_wrapper.dll", "dxil.dll", "dxcompiler.dll", "vulkan-1.dll", "msvcp140.dll"} {
+		for _, name := range []string{"webgpu_dawn.dll", provider, older, "dxil.dll", "dxcompiler.dll", "vulkan-1.dll", "msvcp140.dll", "msvcp140_atomic_wait.dll"} {
 			for _, dir := range []string{planted, p.dir} {
 				require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte("planted"), 0o666))
 			}
@@ -130,7 +144,7 @@ func TestLibraries(t *testing.T) {
 		o.want(t, 0)
 		var d devices
 		o.decode(t, &d)
-		assert.Equal(t, p.windows(filepath.Join(w.unpacked(t), "webgpu_wrapper.dll")), d.Library)
+		assert.Equal(t, p.windows(filepath.Join(w.unpacked(t), provider)), d.Library)
 		assert.Len(t, d.Devices, 2)
 		assert.Empty(t, d.Passed)
 	})

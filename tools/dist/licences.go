@@ -37,7 +37,8 @@ func (j *job) licences(p platform, files map[string]entry) error {
 		return nil
 	}
 	for from, to := range map[string]string{
-		"windows/LICENSE": "licenses/dawn-windows-build.txt", "fxc/dxcompiler-LICENSE.TXT": "licenses/dxcompiler.txt",
+		"provider/LICENSE": "licenses/onnxruntime.txt", "provider/ThirdPartyNotices.txt": "licenses/onnxruntime-notices.txt",
+		"windows/LICENSE": "licenses/dawn-2025-build.txt", "fxc/dxcompiler-LICENSE.TXT": "licenses/dxcompiler.txt",
 		"fxc/dxcompiler-ThirdPartyNotices.txt": "licenses/dxcompiler-notices.txt",
 	} {
 		if err := add(files, filepath.Join(j.libraries, from), to); err != nil {
@@ -51,6 +52,10 @@ func (j *job) licences(p platform, files map[string]entry) error {
 // microsoft introduces the libraries that belong to Microsoft.
 const microsoft = `These libraries inside the program are Microsoft's, unchanged as published:
 
+onnxruntime_providers_webgpu.dll
+                    ONNX Runtime's WebGPU provider, of onnxruntime-ep-webgpu 0.4.0,
+                    which contains Dawn; under the MIT licence: see onnxruntime.txt,
+                    and onnxruntime-notices.txt for Dawn and all else in it.
 dxcompiler.dll      DirectX Shader Compiler 1.8.2502.8, built by Microsoft from the
                     sources at github.com/microsoft/DirectXShaderCompiler, which are
                     under the University of Illinois/NCSA licence: see
@@ -64,13 +69,14 @@ d3dcompiler_47.dll  Direct3D HLSL Compiler for Redistribution 10.0.22621.2428,
                     code of the Windows SDK (its folder Redist\D3D\x64), under the
                     Microsoft Software License Terms of the Windows SDK, for use
                     with this program on Windows.
-msvcp140.dll        Microsoft Visual C++ runtime 14.51.36231, (c) Microsoft
-vcruntime140.dll    Corporation, all rights reserved; redistributable code of Visual
-vcruntime140_1.dll  Studio, under its Microsoft Software License Terms, for use with
+msvcp140.dll, msvcp140_atomic_wait.dll, vcruntime140.dll, vcruntime140_1.dll
+                    Microsoft Visual C++ runtime 14.51.36231, (c) Microsoft
+                    Corporation, all rights reserved; redistributable code of Visual
+                    Studio, under its Microsoft Software License Terms, for use with
                     this program on Windows.
 
-None of them is under Tessera's licence. They may not be modified, taken
-apart, or used apart from a program for Windows.
+None of them is under Tessera's licence. Apart from ONNX Runtime's provider, they may
+not be modified, taken apart, or used apart from a program for Windows.
 `
 
 // engineLicences adds the licences of the page's engine and of Go.

@@ -27,8 +27,8 @@ var apiStable = apiVersion{
 	featureMatrices: 0x50034, featureSubgroupSize: 23,
 }
 
-// api2025 is the API shortly before it became stable; builds for Windows have this one.
-// It exports wgpuGetInstanceCapabilities instead.
+// api2025 is the API shortly before it became stable; the fallback for Windows has this
+// one. It exports wgpuGetInstanceCapabilities instead.
 var api2025 = apiVersion{
 	name: "the API of 2025", capabilities: true, hidesF16: true,
 	featureTimestamps: 3, featureF16: 10, featureSubgroups: 17, featureMemoryHeaps: 0x50015,
