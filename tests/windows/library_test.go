@@ -47,7 +47,7 @@ func (d devices) taken() string {
 // unpacked returns the folder into which the program unpacks its libraries.
 func (w wine) unpacked(t *testing.T) string {
 	t.Helper()
-	found, _ := filepath.Glob(filepath.Join(w.drive, "users/*/AppData/Local/tessera/dawn/dawn-*"))
+	found := w.bundles()
 	require.Len(t, found, 1)
 	return found[0]
 }
@@ -84,7 +84,9 @@ func TestBackends(t *testing.T) {
 			apart := p.apart(t)
 			missing := filepath.Join(apart, file)
 			require.NoError(t, os.Remove(missing))
-			named := "TESSERA_DAWN=" + p.windows(filepath.Join(apart, provider))
+			p.run(t, nil, "devices", "--dawn", p.windows(filepath.Join(apart, provider))).
+				want(t, 0, "d3d12", "f16 no ("+p.windows(missing)+" is missing")
+			named := "TESSERA_DAWN=" + p.windows(filepath.Join(apart, older))
 			d := p.devices(t, named)
 			assert.Equal(t, "vulkan", d.taken())
 			if assert.Len(t, d.Passed, 1) {

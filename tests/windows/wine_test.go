@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -45,7 +46,21 @@ func setUp(t *testing.T) wine {
 		t.Skip("no Wine: tools/windows.sh runs this")
 	}
 	w.drive = filepath.Join(w.root, "wine/prefix/drive_c")
+	fresh.Do(func() {
+		for _, dir := range w.bundles() {
+			os.RemoveAll(dir)
+		}
+	})
 	return w
+}
+
+// fresh removes what programs of other versions unpacked in earlier runs.
+var fresh sync.Once
+
+// bundles returns the folders into which programs have unpacked their libraries.
+func (w wine) bundles() []string {
+	found, _ := filepath.Glob(filepath.Join(w.drive, "users/*/AppData/Local/tessera/dawn/dawn-*"))
+	return found
 }
 
 // unpack unpacks the archive for a system, such as windows-amd64, into a new folder

@@ -108,8 +108,8 @@ func (in *instance) adapters(backend string) ([]*adapter, error) {
 // compiler's name.
 func (in *instance) noAdapter(t uint32, why []string) string {
 	if t == backendD3D12 {
-		if file := missingCompiler(in.path); file != "" {
-			why = []string{file + " is missing: it belongs beside Dawn's library"}
+		if reason := in.withoutCompiler(); reason != "" {
+			why = []string{reason}
 		}
 	}
 	return backendName(t) + ": " + strings.Join(why, ", ")
@@ -259,6 +259,15 @@ func (a *adapter) takeMatrices(c *subgroupMatrixConfigs) []driver.Matrix {
 	return list
 }
 
+// withoutCompiler names the compiler for Direct3D 12 that is missing, if any. The Dawn
+// of 2025 then has no such adapter; newer ones compile with FXC, without halves.
+func (in *instance) withoutCompiler() string {
+	if file := missingCompiler(in.path); file != "" {
+		return file + " is missing: it belongs beside Dawn's library"
+	}
+	return ""
+}
+
 // describeF16 sets UnprovenF16 if halves need a test, or NoF16 with the reason why they
 // are missing.
 func (a *adapter) describeF16(info *adapterInfo) {
@@ -270,6 +279,8 @@ func (a *adapter) describeF16(info *adapterInfo) {
 		i.NoF16 = "this Dawn hides it on NVIDIA's cards through Vulkan, newer ones do not"
 	case info.backendType == backendVulkan:
 		i.NoF16 = "the driver lacks 16-bit floats or 16-bit storage"
+	case info.backendType == backendD3D12 && a.withoutCompiler() != "":
+		i.NoF16 = a.withoutCompiler()
 	case info.backendType == backendD3D12:
 		i.NoF16 = "the driver or the shader compiler lacks 16-bit types (shader model 6.2)"
 	default:

@@ -11,7 +11,8 @@ import (
 )
 
 // compilers are the libraries that Dawn's D3D12 backend loads by name from beside the
-// executable. If one is missing, Dawn only says that it has no adapters.
+// executable. If one is missing, Dawn does not say so: that of 2025 has no adapters then,
+// and newer ones use an older compiler, which has no halves.
 var compilers = []string{"dxil.dll", "dxcompiler.dll"}
 
 // searched returns the folders where the process looks for libraries: System32, and
@@ -74,9 +75,8 @@ func searchPaths(path string) unsafe.Pointer {
 	})
 }
 
-// missingCompiler returns the first of the compilers that is not loaded, without which
-// the D3D12 backend of the library at path has no adapters. It returns "" if all are
-// loaded.
+// missingCompiler returns the first of the compilers that is not loaded, as it would lie
+// beside the library at path. It returns "" if all are loaded.
 func missingCompiler(path string) string {
 	for _, name := range compilers {
 		var handle windows.Handle
