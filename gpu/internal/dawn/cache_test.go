@@ -83,6 +83,50 @@ func TestNothingCompiledTwice(t *testing.T) {
 	}
 }
 
+// manyBindings returns a shader of eight buffers.
+func manyBindings() driver.PipelineDescriptor {
+	p := driver.PipelineDescriptor{Label: "many", UniformSize: 16}
+	declared, sum := "@group(0) @binding(0) var<uniform> params: vec4<u32>;\n", "f32(params.x)"
+	for i := 1; i <= 8; i++ {
+		declared += fmt.Sprintf("@group(0) @binding(%d) var<storage, read_write> x%d: array<f32>;\n", i, i)
+		sum += fmt.Sprintf(" + x%d[id.x]", i)
+		p.Storage = append(p.Storage, driver.ReadWrite)
+	}
+	p.Source = declared + "@compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3<u32>) { x1[id.x] = " + sum + "; }"
+	return p
+}
+
+// Direct3D 12's keys contain a set of bindings, which the Dawn of 2025 writes in an
+// order that differs from process to process, so it compiles anew at each start. The
+// current one sorts the set. Wine stores no pipelines, so only shaders are found.
+func TestDirect3DFindsShaders(t *testing.T) {
+	if runtime.GOOS != "windows" {
+		t.Skip("Direct3D 12 is on Windows only")
+	}
+	dir := os.Getenv("TESSERA_KEPT_IN")
+	if dir == "" {
+		dir = t.TempDir()
+		for _, want := range []string{"cold", "warm"} {
+			child(t, "^TestDirect3DFindsShaders$", "TESSERA_KEPT_IN="+dir, "TESSERA_KEPT="+want)
+		}
+		return
+	}
+	cacheIn(t, dir)
+	d, err := Open(driver.Options{Adapter: -1, Library: apiVersions()[0].path, Backend: "d3d12"})
+	require.NoError(t, err)
+	defer d.Close()
+	p, err := drivertest.Compile(d, manyBindings())
+	require.NoError(t, err)
+	p.Release()
+	const shaders = 2 // as HLSL, and compiled
+	found, missed := d.Kept()
+	if os.Getenv("TESSERA_KEPT") == "cold" {
+		require.GreaterOrEqual(t, missed, shaders, "asked for in an empty folder")
+		return
+	}
+	require.GreaterOrEqual(t, found, shaders, "found")
+}
+
 // Damaged files are compiled again and replaced. Without a cache folder, and with
 // --no-cache, everything is compiled.
 func TestDamagedCache(t *testing.T) {
