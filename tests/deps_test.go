@@ -102,6 +102,7 @@ var allowed = map[string][]string{
 	"tools/dist":                     {},
 	"tools/drawings":                 {},
 	"tools/flat":                     {"gpu", "vae"},
+	"tools/hidden":                   {},
 	"tools/peers":                    {"gpu", "tests/synthetic", "vae", "wgsl"},
 	"tools/test":                     {},
 	"tools/tiled":                    {"gpu", "media", "tiling", "vae"},

@@ -151,19 +151,32 @@ fetch_npm() {
 	done
 }
 
-# provider_for_windows fetches the newer Dawn for Windows, with compiler and licences.
-provider_for_windows() {
+# windows_amd64 PROVIDER MSVC fetches the newer Dawn for Windows with its compiler and
+# licences into one folder, and what it links with into another.
+windows_amd64() {
 	fetch_wheel $provider win_amd64 $provider_windows "$1" \
 		onnxruntime_ep_webgpu/onnxruntime_providers_webgpu.dll $provider_windows_lib \
 		onnxruntime_ep_webgpu/dxil.dll $provider_windows_dxil onnxruntime_ep_webgpu/dxcompiler.dll $provider_windows_dxcompiler \
 		$provider_licence_file $provider_licence $provider_notices_file $provider_notices
-}
-
-# runtime_for_windows fetches what those libraries link with.
-runtime_for_windows() {
-	fetch_wheel $msvc win_amd64 $msvc_hash "$1" \
+	fetch_wheel $msvc win_amd64 $msvc_hash "$2" \
 		$msvc_folder/msvcp140.dll $msvc_msvcp $msvc_folder/msvcp140_atomic_wait.dll $msvc_msvcp_wait \
 		$msvc_folder/vcruntime140.dll $msvc_vcruntime $msvc_folder/vcruntime140_1.dll $msvc_vcruntime_1
+}
+
+# windows_arm64 PROVIDER MSVC does so for Windows on ARM.
+windows_arm64() {
+	fetch_wheel $provider win_arm64 $provider_windows_arm64 "$1" \
+		onnxruntime_ep_webgpu/onnxruntime_providers_webgpu.dll $provider_windows_arm64_lib \
+		onnxruntime_ep_webgpu/dxil.dll $provider_windows_arm64_dxil \
+		onnxruntime_ep_webgpu/dxcompiler.dll $provider_windows_arm64_dxcompiler
+	fetch_wheel $msvc win_arm64 $msvc_arm64 "$2" $msvc_folder/msvcp140.dll $msvc_arm64_msvcp \
+		$msvc_folder/msvcp140_atomic_wait.dll $msvc_arm64_msvcp_wait $msvc_folder/vcruntime140.dll $msvc_arm64_vcruntime
+}
+
+# linux_arm64 DIRECTORY fetches Dawn for Linux on ARM.
+linux_arm64() {
+	fetch_wheel $provider manylinux_2_28_aarch64 $provider_linux_arm64 "$1" \
+		onnxruntime_ep_webgpu/libonnxruntime_providers_webgpu.so $provider_linux_arm64_lib
 }
 
 # dist_libraries fetches the libraries for the archives of tools/dist.sh into $1, a
@@ -173,11 +186,13 @@ dist_libraries() {
 		rillfacet/libwebgpu_dawn.so $wheel_linux_lib $wheel_notices_file $wheel_notices
 	fetch_wheel $wheel macosx_12_0_arm64 $wheel_macos "$1/macos" rillfacet/libwebgpu_dawn.dylib $wheel_macos_lib
 	fetch_npm $npm_windows $npm_windows_hash "$1/windows" webgpu_wrapper.dll $npm_windows_lib LICENSE $npm_windows_licence
-	provider_for_windows "$1/provider"
+	windows_amd64 "$1/provider" "$1/msvc"
+	windows_arm64 "$1/provider-windows-arm64" "$1/msvc-arm64"
+	linux_arm64 "$1/provider-linux-arm64"
 	fetch_wheel $wheel win_amd64 $wheel_windows "$1/newer" rillfacet/webgpu_dawn.dll $wheel_windows_lib
-	runtime_for_windows "$1/msvc"
 	fetch_npm $fxc $fxc_hash "$1/fxc" dist/win32-x64/d3dcompiler_47.dll $fxc_d3dcompiler \
 		dist/win32-x64/dxcompiler-LICENSE.TXT $fxc_dxc_licence dist/win32-x64/dxcompiler-ThirdPartyNotices.txt $fxc_dxc_notices
+	fetch_npm $fxc $fxc_hash "$1/fxc-arm64" dist/win32-arm64/d3dcompiler_47.dll $fxc_arm64_d3dcompiler
 }
 
 # adapters succeeds when Dawn finds an adapter on this machine.
@@ -314,12 +329,11 @@ fi
 
 case $os-$arch in
 linux-x86_64) fetch_wheel $wheel manylinux_2_28_x86_64 $wheel_linux "$dawn/$wheel_pin" rillfacet/libwebgpu_dawn.so $wheel_linux_lib ;;
+linux-aarch64) linux_arm64 "$dawn/$provider_pin" ;;
 linux-*) dawn_linux_other ;;
 macos-arm64) fetch_wheel $wheel macosx_12_0_arm64 $wheel_macos "$dawn/$wheel_pin" rillfacet/libwebgpu_dawn.dylib $wheel_macos_lib ;;
-windows-x86_64)
-	provider_for_windows "$dawn/$provider_pin"
-	runtime_for_windows "$dawn/$provider_pin"
-	;;
+windows-x86_64) windows_amd64 "$dawn/$provider_pin" "$dawn/$provider_pin" ;;
+windows-aarch64) windows_arm64 "$dawn/$provider_pin" "$dawn/$provider_pin" ;;
 *) die "no pinned Dawn for $os on $arch: put a libwebgpu_dawn with the stable API beside the program" ;;
 esac
 finish

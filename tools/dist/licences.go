@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -33,21 +34,31 @@ func (j *job) licences(p platform, files map[string]entry) error {
 		return err
 	}
 	files["licenses/dawn.txt"] = entry{data: []byte(dawn)}
-	if p.os != "windows" {
-		return nil
-	}
-	for from, to := range map[string]string{
-		"provider/LICENSE": "licenses/onnxruntime.txt", "provider/ThirdPartyNotices.txt": "licenses/onnxruntime-notices.txt",
-		"windows/LICENSE": "licenses/dawn-2025-build.txt", "fxc/dxcompiler-LICENSE.TXT": "licenses/dxcompiler.txt",
-		"fxc/dxcompiler-ThirdPartyNotices.txt": "licenses/dxcompiler-notices.txt",
-	} {
-		if err := add(files, filepath.Join(j.libraries, from), to); err != nil {
-			return err
+	for _, l := range p.libraries {
+		for from, to := range ofLibraries[path.Base(l)] {
+			if err := add(files, filepath.Join(j.libraries, from), "licenses/"+to); err != nil {
+				return err
+			}
 		}
 	}
-	files["licenses/microsoft.txt"] = entry{data: []byte(strings.ReplaceAll(microsoft, "\n", "\r\n"))}
+	if p.os == "windows" {
+		files["licenses/microsoft.txt"] = entry{data: []byte(strings.ReplaceAll(microsoft, "\n", "\r\n"))}
+	}
 	return nil
 }
+
+// ofLibraries are the licences of some libraries besides Dawn's, with their names in an
+// archive.
+var ofLibraries = map[string]map[string]string{
+	"onnxruntime_providers_webgpu.dll":   onnxruntime,
+	"libonnxruntime_providers_webgpu.so": onnxruntime,
+	"webgpu_wrapper.dll":                 {"windows/LICENSE": "dawn-2025-build.txt"},
+	"dxcompiler.dll": {
+		"fxc/dxcompiler-LICENSE.TXT": "dxcompiler.txt", "fxc/dxcompiler-ThirdPartyNotices.txt": "dxcompiler-notices.txt",
+	},
+}
+
+var onnxruntime = map[string]string{"provider/LICENSE": "onnxruntime.txt", "provider/ThirdPartyNotices.txt": "onnxruntime-notices.txt"}
 
 // microsoft introduces the libraries that belong to Microsoft.
 const microsoft = `These libraries inside the program are Microsoft's, unchanged as published:
@@ -66,10 +77,11 @@ dxil.dll            its validator, from the same release, (c) Microsoft Corporat
                     distributed with programs for Windows.
 d3dcompiler_47.dll  Direct3D HLSL Compiler for Redistribution 10.0.22621.2428,
                     (c) Microsoft Corporation, all rights reserved; redistributable
-                    code of the Windows SDK (its folder Redist\D3D\x64), under the
+                    code of the Windows SDK (its folder Redist\D3D), under the
                     Microsoft Software License Terms of the Windows SDK, for use
                     with this program on Windows.
 msvcp140.dll, msvcp140_atomic_wait.dll, vcruntime140.dll, vcruntime140_1.dll
+                    (on ARM without the last)
                     Microsoft Visual C++ runtime 14.51.36231, (c) Microsoft
                     Corporation, all rights reserved; redistributable code of Visual
                     Studio, under its Microsoft Software License Terms, for use with
@@ -125,17 +137,17 @@ func listed(env []string, format, pkg string) (string, error) {
 // licencesOf adds a module's licences, and those in the folders between it and one of
 // its packages.
 func licencesOf(files map[string]entry, module, dir, of string) error {
-	path, version, _ := strings.Cut(module, " ")
-	name := func(path string) string { return "licenses/" + strings.ReplaceAll(path, "/", "_") + ".txt" }
-	if err := gather(files, name(path), module, dir); err != nil {
+	name, version, _ := strings.Cut(module, " ")
+	file := func(name string) string { return "licenses/" + strings.ReplaceAll(name, "/", "_") + ".txt" }
+	if err := gather(files, file(name), module, dir); err != nil {
 		return err
 	}
 	for ; len(of) > len(dir); of = filepath.Dir(of) {
 		if list, err := filepath.Glob(filepath.Join(of, "*")); err != nil || !slices.ContainsFunc(list, isLicence) {
 			continue
 		}
-		inside := path + filepath.ToSlash(of[len(dir):])
-		if err := gather(files, name(inside), inside+" "+version, of); err != nil {
+		inside := name + filepath.ToSlash(of[len(dir):])
+		if err := gather(files, file(inside), inside+" "+version, of); err != nil {
 			return err
 		}
 	}

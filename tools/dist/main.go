@@ -47,10 +47,14 @@ var platforms = []platform{
 	}},
 	{os: "linux", arch: "amd64", wheel: "manylinux_2_27_x86_64", libraries: []string{"linux/libwebgpu_dawn.so"}},
 	{os: "darwin", arch: "arm64", wheel: "macosx_12_0_arm64", libraries: []string{"macos/libwebgpu_dawn.dylib"}},
-	{os: "linux", arch: "arm64", without: `This archive has no Dawn library, which the program needs. Install the package
-libwebgpu-dawn0 of Debian (sid) or Ubuntu (26.10 or later), or put the
-libwebgpu_dawn.so of one of Dawn's own releases (github.com/google/dawn,
-releases) beside the program.`},
+	{os: "windows", arch: "arm64", wheel: "win_arm64", libraries: []string{
+		"provider-windows-arm64/onnxruntime_providers_webgpu.dll",
+		"provider-windows-arm64/dxcompiler.dll", "provider-windows-arm64/dxil.dll", "fxc-arm64/d3dcompiler_47.dll",
+		"msvc-arm64/msvcp140.dll", "msvc-arm64/msvcp140_atomic_wait.dll", "msvc-arm64/vcruntime140.dll",
+	}},
+	{os: "linux", arch: "arm64", wheel: "manylinux_2_28_aarch64", libraries: []string{
+		"provider-linux-arm64/libonnxruntime_providers_webgpu.so",
+	}},
 	{os: "darwin", arch: "amd64", without: `This archive has no Dawn library, which the program needs. Put the
 libwebgpu_dawn.dylib of one of Dawn's own releases for macOS on Intel
 (github.com/google/dawn, releases) beside the program.`},

@@ -66,9 +66,11 @@ func TestManifests(t *testing.T) {
 		}
 	}
 	installer := string(files[winget+".installer.yaml"])
-	assert.Contains(t, installer, "InstallerUrl: "+address("windows/amd64")+"\n")
-	assert.Contains(t, installer, "InstallerSha256: "+strings.ToUpper(sum("windows/amd64"))+"\n")
-	assert.Contains(t, installer, `RelativeFilePath: tessera-v1.2.3-windows-amd64\tessera.exe`)
+	for platform, name := range map[string]string{"windows/amd64": "x64", "windows/arm64": "arm64"} {
+		assert.Contains(t, installer, "- Architecture: "+name+"\n  InstallerUrl: "+address(platform)+
+			"\n  InstallerSha256: "+strings.ToUpper(sum(platform))+"\n  NestedInstallerFiles:\n  - RelativeFilePath: tessera-v1.2.3-"+
+			strings.ReplaceAll(platform, "/", "-")+`\tessera.exe`)
+	}
 
 	var scoop struct {
 		Version      string
@@ -79,17 +81,19 @@ func TestManifests(t *testing.T) {
 	}
 	require.NoError(t, json.Unmarshal(files["scoop/tessera.json"], &scoop))
 	assert.Equal(t, "1.2.3", scoop.Version)
-	assert.Equal(t, address("windows/amd64"), scoop.Architecture["64bit"].URL)
-	assert.Equal(t, sum("windows/amd64"), scoop.Architecture["64bit"].Hash)
-	assert.Equal(t, "tessera-v1.2.3-windows-amd64", scoop.Architecture["64bit"].Extract_dir)
-	assert.Contains(t, scoop.Autoupdate.Architecture["64bit"].URL, "/v$version/tessera-v$version-windows-amd64.zip")
+	for platform, name := range map[string]string{"windows/amd64": "64bit", "windows/arm64": "arm64"} {
+		folder := "tessera-v1.2.3-" + strings.ReplaceAll(platform, "/", "-")
+		assert.Equal(t, address(platform), scoop.Architecture[name].URL)
+		assert.Equal(t, sum(platform), scoop.Architecture[name].Hash)
+		assert.Equal(t, folder, scoop.Architecture[name].Extract_dir)
+		assert.Contains(t, scoop.Autoupdate.Architecture[name].URL, "/v$version/"+strings.ReplaceAll(folder, "1.2.3", "$version")+".zip")
+	}
 
 	brew := string(files["homebrew/tessera.rb"])
-	for _, platform := range []string{"darwin/arm64", "linux/amd64"} {
-		assert.Contains(t, brew, fmt.Sprintf("url %q\n    sha256 %q\n", address(platform), sum(platform)))
+	for _, platform := range []string{"darwin/arm64", "linux/amd64", "linux/arm64"} {
+		assert.Contains(t, brew, fmt.Sprintf("url %q\n      sha256 %q\n", address(platform), sum(platform)))
 	}
 	for name, text := range files {
-		assert.NotContains(t, string(text), "linux-arm64", name)
 		assert.NotContains(t, string(text), "darwin-amd64", name)
 	}
 }
@@ -132,7 +136,7 @@ func TestSBOM(t *testing.T) {
 	require.Contains(t, names, "mediabunny")
 	require.Contains(t, names, "std")
 	require.Equal(t, fmt.Sprintf("%x", sha256.Sum256([]byte("dawn"))), names["libwebgpu_dawn.so"].Hashes[0].Content)
-	require.Regexp(t, `^pkg:pypi/rillfacet@[\d.]+#libwebgpu_dawn.so$`, names["libwebgpu_dawn.so"].PURL)
+	require.Regexp(t, `^pkg:pypi/rillfacet@[\d.]+\?arch=amd64#libwebgpu_dawn.so$`, names["libwebgpu_dawn.so"].PURL)
 	for _, p := range platforms { // every pin is found
 		for _, l := range p.libraries {
 			require.Contains(t, pinned, filepath.Dir(l))

@@ -67,7 +67,9 @@ type (
 // pinned are the variables of tools/pins.sh that name the source of the folders of
 // libraries.
 var pinned = map[string]string{
-	"windows": "npm_windows", "linux": "wheel", "macos": "wheel", "provider": "provider", "fxc": "fxc", "msvc": "msvc",
+	"windows": "npm_windows", "linux": "wheel", "macos": "wheel",
+	"provider": "provider", "provider-windows-arm64": "provider", "provider-linux-arm64": "provider",
+	"fxc": "fxc", "fxc-arm64": "fxc", "msvc": "msvc", "msvc-arm64": "msvc",
 }
 
 // sbom lists the components of the programs, the page and the bundles.
@@ -82,7 +84,7 @@ func (j *job) sbom(programs []string, platforms []platform) ([]byte, error) {
 	}
 	for _, p := range platforms {
 		for _, l := range p.libraries {
-			c, err := library(j.libraries, l, string(pins))
+			c, err := j.library(p, l, string(pins))
 			if err != nil {
 				return nil, err
 			}
@@ -154,9 +156,9 @@ func goComponents(all map[string]component, programs []string) error {
 	return nil
 }
 
-// library returns a file of a bundle, with its hash and the package that pins it.
-func library(dir, name, pins string) (component, error) {
-	data, err := os.ReadFile(filepath.Join(dir, name))
+// library returns a file of p's bundle, with its hash and the package that pins it.
+func (j *job) library(p platform, name, pins string) (component, error) {
+	data, err := os.ReadFile(filepath.Join(j.libraries, name))
 	if err != nil {
 		return component{}, err
 	}
@@ -164,10 +166,10 @@ func library(dir, name, pins string) (component, error) {
 	if pin == nil {
 		return component{}, fmt.Errorf("%s: no pin of its folder in tools/pins.sh", name)
 	}
-	purl := map[string]string{"==": "pkg:pypi/", "@": "pkg:npm/"}[pin[2]] + pin[1] + "@" + pin[3]
+	purl := map[string]string{"==": "pkg:pypi/", "@": "pkg:npm/"}[pin[2]] + pin[1] + "@" + pin[3] + "?arch=" + p.arch + "#" + filepath.Base(name)
 	return component{
-		Type: "library", Ref: purl + "#" + filepath.Base(name), Name: filepath.Base(name), Version: pin[3],
-		PURL: purl + "#" + filepath.Base(name), Hashes: []bomHash{{"SHA-256", fmt.Sprintf("%x", sha256.Sum256(data))}},
+		Type: "library", Ref: purl, Name: filepath.Base(name), Version: pin[3],
+		PURL: purl, Hashes: []bomHash{{"SHA-256", fmt.Sprintf("%x", sha256.Sum256(data))}},
 	}, nil
 }
 
