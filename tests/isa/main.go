@@ -25,7 +25,7 @@ const (
 )
 
 func main() {
-	err := fmt.Errorf("usage: isa compile, isa keep FILE COMMAND..., isa report FILE..., or isa page PAGE HEAD WHEN FILE...")
+	err := fmt.Errorf("usage: isa compile, isa keep FILE COMMAND, isa report FILES, or isa page PAGE HEAD WHEN FILES")
 	switch {
 	case len(os.Args) == 2 && os.Args[1] == "compile":
 		err = compile()

@@ -59,8 +59,6 @@ const (
 
 	instanceTimedWaitAny = 1
 
-	validationDisabled = 2 // of a backend, which is Dawn's default
-
 	heapDeviceLocal = 1
 
 	vendorNVIDIA = 0x10de // PCI vendor number

@@ -58,6 +58,9 @@ func symbol(handle uintptr, name string) uintptr {
 	return addr
 }
 
+// validationDisabled is Dawn's default for a backend.
+const validationDisabled = 2
+
 // searchPaths returns a descriptor of the folders in which an instance of the library at
 // path looks for Vulkan and the compilers: its own and System32. Without it, the hidden
 // Dawn passes the bare name vulkan-1.dll with LOAD_LIBRARY_SEARCH_DLL_LOAD_DIR, which
