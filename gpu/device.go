@@ -23,8 +23,8 @@ const uniformSlots = 1024
 // each one, and Linux allows a process 65,530 mappings.
 const maxBindGroups = 1 << 14
 
-// maxPrograms bounds the programs whose pipelines a device finds without comparing their
-// texts. Jobs with kernels of their own have equal texts in new programs, some 10 kB each.
+// maxPrograms bounds the programs that a device remembers with their pipelines. A job
+// that builds its kernels again has new programs with the same texts, about 10 kB each.
 const maxPrograms = 1 << 10
 
 // Device runs batches. It owns everything that it created; Close releases it.

@@ -120,8 +120,8 @@ func TestManyBindGroups(t *testing.T) {
 	require.Equal(t, n, dev.Stats().BindGroups)
 }
 
-// A buffer that stays, such as a weight, does not remember the bind groups of those that
-// were freed.
+// When a buffer is freed, its bind groups also leave the other buffers that they use,
+// such as weights.
 func TestFreedBindGroupsAreForgotten(t *testing.T) {
 	dev := gputest.Open(t)
 	stays := &gpu.Buffer{Label: "stays", Size: 4}

@@ -30,8 +30,8 @@ var inWorkgroupMemory = map[string]string{
 }
 
 // Kernels write the workgroup memory that they read, because devices do not clear it.
-// gputest fills it with NaN before every dispatch, which lavapipe keeps in threads of its
-// own, in each apart, so the cases run in a process with one such thread.
+// gputest fills it with NaN before every dispatch. Each worker thread of lavapipe has its
+// own copy, so the cases run in a process with one worker.
 func TestWorkgroupMemoryIsWritten(t *testing.T) {
 	if !strings.Contains(gputest.Open(t).Info().Name, "llvmpipe") {
 		t.Skip("only lavapipe keeps workgroup memory from one dispatch to the next")

@@ -35,7 +35,7 @@ func TestWorkgroupPoison(t *testing.T) {
 	if runtime.GOOS == "js" || !strings.Contains(dev.Info().Name, "llvmpipe") {
 		t.Skip("only lavapipe keeps this memory from one dispatch to the next; browsers clear it")
 	}
-	if os.Getenv("LP_NUM_THREADS") != "1" { // each of its own threads keeps the memory apart
+	if os.Getenv("LP_NUM_THREADS") != "1" { // each worker thread has its own copy
 		cmd := exec.Command(os.Args[0], "-test.v", "-test.run", "^TestWorkgroupPoison$")
 		cmd.Env = append(os.Environ(), "LP_NUM_THREADS=1")
 		out, err := cmd.CombinedOutput()
