@@ -5,9 +5,10 @@
 #   tools/peers.sh -in native            without Chromium
 #   tools/peers.sh -only 'conv3d 128'    the cases whose name matches
 #   tools/peers.sh -report NAME          writes NAME.md and NAME.json, too
-#   tools/peers.sh -in pictures,chromium-pictures -rounds 1 -sizes 512,1024
-#                                        Stable Diffusion's whole decoder at these sizes;
-#                                        takes hours, so it runs only if asked for
+#   tools/peers.sh -in pictures,chromium-pictures -rounds 0 -sizes 512,1024
+#                                        Stable Diffusion's whole decoder at these sizes,
+#                                        once each; takes hours, so it runs only if asked
+#                                        for
 #
 # Python and Node are only for the peers; their packages go into build/peers.
 set -eu

@@ -25,10 +25,12 @@ type runner interface {
 	close() error
 }
 
-// opened lists the ways in which a case runs, and why others don't.
+// opened lists the ways in which a case runs, the seconds of their first run, and why
+// others don't run.
 type opened struct {
-	Names  []string          `json:"names"`
-	Errors map[string]string `json:"errors"`
+	Names  []string           `json:"names"`
+	First  map[string]float64 `json:"first"`
+	Errors map[string]string  `json:"errors"`
 }
 
 // Our own ways: as in the engine and, if the engine computes frames of a convolution in
@@ -45,7 +47,7 @@ type itself struct {
 }
 
 func (s *itself) open(folder string, c Case) (o opened, err error) {
-	s.now = map[string]side{}
+	s.now, o.First = map[string]side{}, map[string]float64{}
 	for _, name := range []string{us, single} {
 		if name == single && !s.now[us].inPairs() {
 			break
@@ -55,9 +57,11 @@ func (s *itself) open(folder string, c Case) (o opened, err error) {
 			return o, err
 		}
 		s.now[name], o.Names = one, append(o.Names, name)
+		start := time.Now()
 		if err := one.once(); err != nil {
 			return o, err
 		}
+		o.First[name] = time.Since(start).Seconds()
 		if err := os.WriteFile(filepath.Join(folder, name+".out"), encode(one.lay()), 0o600); err != nil {
 			return o, err
 		}
@@ -120,14 +124,14 @@ type Result struct {
 // wrong, and is not timed.
 const most = 1e-9
 
-// compare measures a case.
+// compare measures a case. Without rounds the first runs count.
 func compare(runners []runner, folder string, c Case, rounds int) (*Result, error) {
 	if err := write(folder, c); err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(folder)
 	r := &Result{Case: c, Ours: Time{Name: us}}
-	with := map[string]runner{}
+	with, first := map[string]runner{}, map[string]float64{}
 	for _, one := range runners {
 		o, err := one.open(folder, c)
 		if err != nil {
@@ -141,7 +145,7 @@ func compare(runners []runner, folder string, c Case, rounds int) (*Result, erro
 			r.Peers = append(r.Peers, Time{Name: name, Not: why})
 		}
 		for _, name := range o.Names {
-			with[name] = one
+			with[name], first[name] = one, o.First[name]
 			switch name {
 			case us:
 			case single:
@@ -155,7 +159,7 @@ func compare(runners []runner, folder string, c Case, rounds int) (*Result, erro
 	if err := r.check(folder); err != nil {
 		return nil, err
 	}
-	if err := r.measure(with, rounds); err != nil {
+	if err := r.measure(with, first, rounds); err != nil {
 		return nil, err
 	}
 	r.conclude()
@@ -233,7 +237,7 @@ func (r *Result) check(folder string) error {
 }
 
 // measure alternates between every peer in its fastest way and us.
-func (r *Result) measure(with map[string]runner, rounds int) error {
+func (r *Result) measure(with map[string]runner, first map[string]float64, rounds int) error {
 	turns := append(r.quickest(func(name string) float64 {
 		if r.Case.Op == decoder { // a decoder takes minutes, and a peer has only one working way
 			return 1
@@ -246,6 +250,11 @@ func (r *Result) measure(with map[string]runner, rounds int) error {
 	}), &r.Ours)
 	if r.Single != nil {
 		turns = append(turns, r.Single)
+	}
+	if rounds == 0 {
+		for _, t := range turns {
+			t.All = []float64{first[t.Name]}
+		}
 	}
 	for range rounds {
 		for _, t := range turns {

@@ -16,7 +16,7 @@ import (
 type stand map[string]struct{ gives, takes float64 }
 
 func (s stand) open(folder string, c Case) (opened, error) {
-	o := opened{Errors: map[string]string{"a:none": "has no such kernel"}}
+	o := opened{First: map[string]float64{}, Errors: map[string]string{"a:none": "has no such kernel"}}
 	for name, way := range s {
 		if name == us && way.takes == 0 {
 			o.Errors[us] = "has no memory"
@@ -26,7 +26,7 @@ func (s stand) open(folder string, c Case) (opened, error) {
 		for i := range y {
 			y[i] = float32(way.gives)
 		}
-		o.Names = append(o.Names, name)
+		o.Names, o.First[name] = append(o.Names, name), 10*way.takes
 		if err := os.WriteFile(filepath.Join(folder, name+".out"), encode(y), 0o600); err != nil {
 			return o, err
 		}
@@ -67,6 +67,10 @@ func TestCompare(t *testing.T) {
 		"a:wrong": "wrong: differs by NMSE 1e-04", "b:only": "", "c:lost": "failed as it was run again",
 	}, not)
 	assert.InDelta(t, 0.7, r.Single.Median, 1e-9)
+	r, err = compare([]runner{stand{us: {1, 0.5}, "b:only": {1, 7}}}, folder, c, 0)
+	require.NoError(t, err)
+	assert.Equal(t, []float64{70}, r.Peers[1].All, "the first run")
+	assert.InDelta(t, 14, r.Ratio, 1e-9)
 	_, err = compare([]runner{stand{us: {1, 1}, single: {2, 1}}}, folder, c, 1)
 	require.ErrorContains(t, err, "frame by frame our result differs")
 	_, err = compare([]runner{stand{us: {1, 0}, "b:only": {1, 7}}}, folder, c, 1)

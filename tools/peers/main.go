@@ -43,7 +43,7 @@ func main() {
 	flag.StringVar(&o.in, "in", "native,chromium,decoder", "what: operations native and in chromium, SeedVR2's decoder; pictures and chromium-pictures are Stable Diffusion's decoder, which takes hours")
 	flag.StringVar(&sizes, "sizes", "512,1024", "rows and columns of the pictures, multiples of 8")
 	flag.StringVar(&only, "only", ".", "the cases whose name matches this `expression`")
-	flag.IntVar(&o.rounds, "rounds", 5, "turns of each program")
+	flag.IntVar(&o.rounds, "rounds", 5, "turns of each program; 0: times the first run, which includes compiling")
 	flag.DurationVar(&o.rest, "rest", 0, "time to leave the machine to others between cases")
 	flag.StringVar(&o.report, "report", "", "write NAME.json and NAME.md, too")
 	flag.Parse()

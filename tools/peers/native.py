@@ -5,7 +5,8 @@ f32. The Vulkan loader selects the adapter.
     graphs DIR   writes the graphs of the case in DIR (case.json and *.bin), and its
                  model for LiteRT.js
     open DIR     writes the graphs and sets them up; NAME's output is DIR/NAME.out.
-                 The answer has their names, and the errors by name
+                 The answer has their names, the seconds of their first run, and the errors
+             by name
     run NAME N   runs N times: seconds each
     close        forgets the case
 """
@@ -31,8 +32,8 @@ def session(path):
 
 
 def opened(folder):
-    """The sessions of a case by name, the inputs, and the errors."""
-    found, errors = {}, {}
+    """The sessions of a case by name, the inputs, the first seconds, and the errors."""
+    found, first, errors = {}, {}, {}
     paths, feeds = graphs.write(folder)
     for graph, path in paths.items():
         if found and graph.endswith("-in-parts"):  # only needed if the whole graph fails
@@ -40,11 +41,14 @@ def opened(folder):
         name = f"{PEER}:{graph}"
         try:
             one = session(path)
-            one.run(None, feeds)[0].astype("<f4").tofile(os.path.join(folder, name + ".out"))
+            start = time.perf_counter()
+            output = one.run(None, feeds)[0]
+            first[name] = time.perf_counter() - start
+            output.astype("<f4").tofile(os.path.join(folder, name + ".out"))
             found[name] = one
         except Exception as reason:
             errors[name] = " ".join(str(reason).split())
-    return found, feeds, errors
+    return found, feeds, first, errors
 
 
 def say(answer):
@@ -61,8 +65,8 @@ def main():
             lite.write(words[0])
             say(list(graphs.write(words[0])[0]))
         elif order == "open":
-            found, feeds, errors = opened(words[0])
-            say({"names": list(found), "errors": errors})
+            found, feeds, first, errors = opened(words[0])
+            say({"names": list(found), "first": first, "errors": errors})
         elif order == "run":
             took = []
             for _ in range(int(words[1])):
