@@ -30,11 +30,15 @@ venv() {
 	echo "$2" >"$out/$1/installed"
 }
 
-# install_wheel VENV installs the wheel that tools/dist.sh built, or builds it.
+# install_wheel VENV installs the wheel that tools/dist.sh built for this machine, or
+# builds it.
 install_wheel() {
-	ls build/dist/tessera_vae-*-manylinux*.whl >/dev/null 2>&1 || tools/dist.sh linux/amd64
+	wheel="build/dist/tessera_vae-*-manylinux*_$(uname -m).whl"
+	# shellcheck disable=SC2086 # a pattern
+	ls $wheel >/dev/null 2>&1 || tools/dist.sh "linux/$(go env GOARCH)"
 	"$out/$1/bin/pip" uninstall -qq -y tessera-vae # perhaps an older one of this version
-	"$out/$1/bin/pip" install -q --disable-pip-version-check --only-binary=:all: build/dist/tessera_vae-*-manylinux*.whl
+	# shellcheck disable=SC2086
+	"$out/$1/bin/pip" install -q --disable-pip-version-check --only-binary=:all: $wheel
 }
 
 # comfyui runs ComfyUI on the processor with the pack in its custom_nodes.
