@@ -63,8 +63,9 @@ func backendName(b uint32) string {
 }
 
 // adapters finds the adapters of this machine and numbers them. webgpu.h can't list
-// them, so adapters asks with every kind of request and drops duplicates. Info.Passed of
-// each says which backends had no adapter, and why.
+// them, so adapters asks with every kind of request, and once per backend for every
+// adapter if this library can tell equal cards apart; it drops duplicates. Info.Passed
+// of each says which backends had no adapter, and why.
 func (in *instance) adapters(backend string) ([]*adapter, error) {
 	types, err := backends(backend)
 	if err != nil {
@@ -74,12 +75,12 @@ func (in *instance) adapters(backend string) ([]*adapter, error) {
 	reasons := slices.Clone(in.passed)
 	for _, t := range types {
 		var why []string
-		before := len(list)
+		before, listed := len(list), false
 		for _, o := range []requestAdapterOptions{
 			{powerPreference: powerHigh}, {powerPreference: powerLow}, {forceFallbackAdapter: 1},
 		} {
 			o.featureLevel, o.backendType = featureLevelCore, t
-			found, err := in.requestAdapters(o)
+			a, err := in.requestAdapter(o)
 			switch {
 			case errors.Is(err, errTooOld):
 				return nil, fmt.Errorf("dawn: %s: %w: %w", in.path, driver.ErrNoLibrary, err)
@@ -88,7 +89,10 @@ func (in *instance) adapters(backend string) ([]*adapter, error) {
 					why = append(why, err.Error())
 				}
 			default:
-				list = withNew(list, found)
+				if !listed {
+					list, listed = withNew(list, in.everyAdapter(o)), true
+				}
+				list = withNew(list, []*adapter{a})
 			}
 		}
 		if len(list) == before {

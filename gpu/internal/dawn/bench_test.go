@@ -40,3 +40,11 @@ func BenchmarkSubmit(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkAdapters measures the search for adapters with which each start begins.
+func BenchmarkAdapters(b *testing.B) {
+	for b.Loop() {
+		_, err := Adapters(driver.Options{})
+		require.NoError(b, err)
+	}
+}

@@ -13,7 +13,7 @@ import (
 // card's LUID with a request for D3D12 alone; through Vulkan it returns one of several
 // equal cards.
 func (in *instance) everyAdapter(o requestAdapterOptions) []*adapter {
-	if o.backendType != backendD3D12 || o.forceFallbackAdapter != 0 {
+	if o.backendType != backendD3D12 {
 		return nil
 	}
 	var list []*adapter
