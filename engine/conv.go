@@ -146,7 +146,7 @@ func (e *emitter) convolve(label string, frames *wgsl.Convolution) {
 // channels than x and memory is short, it keeps the sums that frames add to later ones,
 // which takes more dispatches. It keeps frames if these have fewer bytes in 8 bits.
 func (c *Conv) timeline(e *emitter, y wgsl.Tensor, high int, add bool) *timeline {
-	if e.depth == 0 || add || c.Time.Lookahead > 0 || e.bank.i8 && y.C4()*y.Elem.Bytes() > e.x.C4() || c.Time.Kernel != 3 || c.Time.step() > 1 || y.C4() >= e.x.C4() || c.pairsInstead(e, &y) {
+	if e.depth == 0 || add || c.Time.Lookahead > 0 || e.bank.i8 && y.C4()*y.Elem.Bytes() > e.x.C4() || c.Time.Kernel != 3 || c.Time.step() > 1 || y.C4() >= e.x.C4() || c.framesInstead(e, &y) {
 		return e.time(c.Name, c.Time)
 	}
 	l := &timeline{Causal: c.Time, at: e.at, x: e.x, sums: true}
@@ -157,10 +157,10 @@ func (c *Conv) timeline(e *emitter, y wgsl.Tensor, high int, add bool) *timeline
 	return l
 }
 
-// pairsInstead reports whether to keep frames on the host, not sums. Both then need
-// equally little memory on the device, and frames that add to sums cannot be made in
-// pairs.
-func (c *Conv) pairsInstead(e *emitter, y *wgsl.Tensor) bool {
+// framesInstead reports whether to keep frames on the host, not sums. Both then need
+// equally little memory on the device, and one command cannot make several frames that
+// add to sums.
+func (c *Conv) framesInstead(e *emitter, y *wgsl.Tensor) bool {
 	return e.bank.away && !e.rows && c.joins(e, y)
 }
 
