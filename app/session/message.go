@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"tessera/gpu"
+	"tessera/vae"
 )
 
 // request is a message of the page; Type decides which fields it has.
@@ -142,15 +143,8 @@ type (
 	}
 	progressEvent struct {
 		event
-		Stage   string  `json:"stage"`
-		Tile    int     `json:"tile"`
-		Tiles   int     `json:"tiles"`
-		Middle  bool    `json:"middle"`
-		Slice   int     `json:"slice"`
-		Slices  int     `json:"slices"`
-		Frame   int     `json:"frame"`
-		Frames  int     `json:"frames"`
-		Done    float64 `json:"done"`
+		Stage string `json:"stage"`
+		vae.Progress
 		Seconds float64 `json:"seconds"`
 	}
 	latentEvent struct {

@@ -359,9 +359,7 @@ func (t *task) watch(stage string) vae.Watch {
 	return vae.Watch{
 		Preview: t.preview,
 		Progress: func(p vae.Progress) {
-			_ = t.s.send(progressEvent{
-				about("progress", t.r.ID), stage, p.Tile, p.Tiles, p.Middle, p.Slice, p.Slices, p.Frame, p.Frames, p.Done, time.Since(t.begun).Seconds(),
-			}, nil)
+			_ = t.s.send(progressEvent{about("progress", t.r.ID), stage, p, time.Since(t.begun).Seconds()}, nil)
 		},
 		Compiling: func(done, all int) {
 			_ = t.s.send(compilingEvent{about("compiling", t.r.ID), done, all}, nil)

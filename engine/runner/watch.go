@@ -34,15 +34,16 @@ type Watch struct {
 	Keep Keeper
 }
 
-// Progress is how much of a job is done.
+// Progress is how much of a job is done. The page receives it as it is.
 type Progress struct {
-	Tile, Tiles int // finished tiles, of all
-	Slice       int // finished slices of the current tile
-	Slices      int
-	Frame       int // finished frames of the current tile's input: pixel frames to encode, latent frames to decode; within a slice estimated from its FLOPs
-	Frames      int
-	Middle      bool    // with exact tiles: the middle of the network runs, on the whole frame
-	Done        float64 // share of the work, 0 to 1, by its FLOPs
+	Tile   int     `json:"tile"` // finished tiles
+	Tiles  int     `json:"tiles"`
+	Slice  int     `json:"slice"` // finished slices of the current tile
+	Slices int     `json:"slices"`
+	Frame  int     `json:"frame"` // finished frames of the current tile's input: pixel frames to encode, latent frames to decode; within a slice estimated from its FLOPs
+	Frames int     `json:"frames"`
+	Middle bool    `json:"middle"` // with exact tiles: the middle of the network runs, on the whole frame
+	Done   float64 `json:"done"`   // share of the work, 0 to 1, by its FLOPs
 }
 
 // Preview is one frame of one tile, at row Y and column X of the result.
