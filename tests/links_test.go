@@ -103,3 +103,36 @@ func TestIndexOfDocs(t *testing.T) {
 		assert.Contains(t, string(data), "("+page+")", "docs/README.md has no link to %s", file)
 	}
 }
+
+// Every file and folder that CONTRIBUTING.md names is there, and a latent's way to the
+// written file passes each file once.
+func TestPathsOfContributing(t *testing.T) {
+	there := map[string]bool{} // by path, and by name alone
+	for file := range files(t, "") {
+		there[file], there[path.Base(file)] = true, true
+		for dir := path.Dir(file); dir != "."; dir = path.Dir(dir) {
+			there[dir], there[path.Base(dir)] = true, true
+		}
+	}
+	named := regexp.MustCompile(`^[a-z_][\w.-]*(?:/[\w.-]+)*/?$`)
+	file := regexp.MustCompile(`/|\.(?:go|wgsl|js|py|json|md|sh|html|txt)$`)
+	text := strings.Join(lines(t, "CONTRIBUTING.md"), "\n")
+	count := 0
+	for _, span := range code.FindAllString(fence.ReplaceAllString(text, ""), -1) {
+		name := strings.Trim(span, "`")
+		if !named.MatchString(name) || !file.MatchString(name) || strings.Contains(name, "NAME") || strings.HasPrefix(name, "build/") || strings.HasPrefix(name, "make") {
+			continue
+		}
+		count++
+		assert.True(t, there[strings.TrimSuffix(name, "/")], "CONTRIBUTING.md: no file or folder %s", name)
+	}
+	assert.Greater(t, count, 50)
+	_, way, _ := strings.Cut(text, "\nA latent's way ")
+	way, _, _ = strings.Cut(way, "\n")
+	seen := map[string]bool{}
+	for _, name := range code.FindAllString(way, -1) {
+		assert.False(t, seen[name], "a latent's way names %s twice", name)
+		seen[name] = true
+	}
+	assert.NotEmpty(t, seen)
+}
