@@ -15,12 +15,11 @@ const known = [
 const spoken = ['address', 'bad_input', 'bad_option', 'failed', 'out_of_memory', 'program_only', 'too_large', 'warning', 'wrong_model'];
 
 /**
- * The engine's sentence, without the package's name.
- * @param {string} detail
+ * Begins a sentence with a capital letter, unless it begins with a file's name.
+ * @param {string} said
  */
-function sentence(detail) {
-  const [, plain] = /^(?:(?:vae|gpu|job|session|engine|media|tiling|latent|safetensors|pth|json|wgsl|serve): )*(.*)$/s.exec(detail) ?? ['', detail];
-  return plain.charAt(0).toUpperCase() === plain.charAt(0) || /^\S+\.\w+\b/.test(plain) ? plain : plain.charAt(0).toUpperCase() + plain.slice(1);
+function sentence(said) {
+  return /^\S+\.\w+\b/.test(said) ? said : said.charAt(0).toUpperCase() + said.slice(1);
 }
 
 /** Shows the problem again after the language changes. @type {(() => void)|undefined} */

@@ -85,8 +85,9 @@ func Mark(err, kind error) error { return &marked{err, kind} }
 // BadInput returns an ErrInput with the given text.
 func BadInput(format string, args ...any) error { return Mark(fmt.Errorf(format, args...), ErrInput) }
 
-// packages are names that prefix Go's errors, which only programmers need.
-const packages = " api browser dawn engine format gpu job media pth quantised runner safetensors serve session tiling vae web wgsl "
+// packages are names that prefix Go's errors, which only programmers need. Each error
+// keeps its prefix until it is shown, so that a wrapped one still says where it is from.
+const packages = " api assets bench browser dawn engine format gpu job json media pth quantised runner safetensors serve session tiling vae wasm web wgsl "
 
 // Plain removes package names from an error's text, except names that are also the user's
 // files.

@@ -350,6 +350,18 @@ func inEvent(message reflect.Type, f reflect.StructField) bool {
 	return len(f.Index) > 1 && message.Field(f.Index[0]).Type == reflect.TypeFor[event]()
 }
 
+// A warning names no package, like an error: the page shows both as they are.
+func TestWarningsNameNoPackage(t *testing.T) {
+	p, _ := start(t)
+	p.open()
+	m, err := p.s.plannerModel()
+	require.NoError(t, err)
+	require.NoError(t, (&task{s: p.s, r: &request{ID: 7}, model: m}).warn([]string{"media: a.mp4: no colours"}))
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	assert.Equal(t, "a.mp4: no colours", p.got[len(p.got)-1].Message)
+}
+
 // The page receives the progress of compiling shaders, separately from the job's.
 func TestCompilingIsTold(t *testing.T) {
 	p, _ := start(t)

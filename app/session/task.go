@@ -230,7 +230,7 @@ func (t *task) warn(texts []string) error {
 	for _, w := range texts {
 		w = strings.TrimSuffix(w, t.model.Config.Hint())
 		w = strings.Replace(w, "--layout decides", "choose under “Latent dimensions”", 1)
-		if err := t.s.send(warningEvent{about("warning", t.r.ID), quote.Message(w)}, nil); err != nil {
+		if err := t.s.send(warningEvent{about("warning", t.r.ID), quote.Message(job.Plain(w))}, nil); err != nil {
 			return err
 		}
 	}
