@@ -99,7 +99,7 @@ func TestArenaTakesTheBest(t *testing.T) {
 			}
 		}
 		if best == nil {
-			require.Equal(t, u.own.Size, u.in.Size, "one of its own")
+			require.Equal(t, u.own.Size, u.in.Size, "its own buffer")
 			continue
 		}
 		require.Same(t, best, in[u.own])

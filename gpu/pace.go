@@ -12,7 +12,7 @@ const (
 	maxInFlight = 8 // queued short submissions, whose sum is no longer than inFlight long ones
 
 	// The speed of a new shape is a guess, and its dispatch fills a piece to 1/unsure
-	// of the target. Nobody waits for the measurement: pieces behind it keep the device
+	// of the target. No caller waits for the measurement: pieces behind it keep the device
 	// busy. The guess is firstRate, a tenth of the slowest adapter seen (SwiftShader's
 	// convolutions, 1 GFLOP/s). Once pieces have run long enough to be measured, the
 	// guess is at most spread times as slow as the fastest of them. If the pipeline has

@@ -67,7 +67,7 @@ func (p *pool) get(k kind) *memory {
 	return m
 }
 
-// pooled takes memory of b's size from the pool, nil if there is none. It is not
+// pooled takes memory of b's size from the pool, nil if the pool lacks it. It is not
 // zeroed.
 func (d *Device) pooled(b *Buffer) *memory {
 	if b.Size <= 0 || b.Size%4 != 0 {

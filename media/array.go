@@ -159,7 +159,7 @@ func model(f format.File) *known.Mistake {
 		m.Do = "give the latent or video as the input"
 		return m
 	}
-	const least = 4 // number of weights; no trainer stores so many beside a latent
+	const least = 4 // number of weights; no trainer stores this many beside a latent
 	n := 0
 	for _, name := range f.Names() {
 		if strings.HasSuffix(name, ".weight") {

@@ -115,7 +115,7 @@ func probe(ctx context.Context, path string, track int) (s ffprobeStream, err er
 	return s, nil
 }
 
-// first returns the first stream of a kind, -1 if there is none.
+// first returns the first stream of a kind, -1 without one.
 func (p *probed) first(kind string) int {
 	return slices.IndexFunc(p.Streams, func(s ffprobeStream) bool { return s.CodecType == kind })
 }

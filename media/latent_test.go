@@ -542,7 +542,7 @@ func FuzzLatent(f *testing.F) {
 					continue
 				}
 				assert.NoError(t, checkLatent(l), "accepted")
-				assert.LessOrEqual(t, len(l.Data), len(file), "values of shape %v in a file of so many bytes", l.Shape())
+				assert.LessOrEqual(t, len(l.Data), len(file), "values of shape %v, and bytes of the file", l.Shape())
 				if channels > 0 && l.Moments {
 					assert.Equal(t, channels, l.Mean().Channels, "channels of shape %v", l.Shape())
 				} else if channels > 0 {

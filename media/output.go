@@ -20,7 +20,7 @@ type pending struct {
 	target string // absolute, links followed
 	temp   string // beside target
 	file   *os.File
-	old    fs.FileInfo // the file to replace, nil if there is none
+	old    fs.FileInfo // the file to replace, nil without one
 	need   int64       // bytes of the whole file, 0 if unknown
 	err    error       // the first failed write, for libraries that wrap errors
 }

@@ -15,7 +15,7 @@ var (
 	cicpMatrices  = map[byte]string{1: "bt709", 5: "bt470bg", 6: "smpte170m", 8: "ycgco", 9: "bt2020nc", 14: "ictcp"}
 )
 
-// pngColours reads the chunk cICP, nil if there is none.
+// pngColours reads the chunk cICP, nil without one.
 func pngColours(r io.ReadSeeker) *cicp {
 	data := pngParts.find(r, "cICP", "")
 	if len(data) != 4 {

@@ -54,8 +54,8 @@ const (
 	maxPart  = 1 << 16
 )
 
-// find returns the beginning of the first part with the name whose data begins so, nil if
-// there is none.
+// find returns the beginning of the first part with the name whose data begins so, or
+// nil.
 func (p pictureParts) find(r io.ReadSeeker, name, begins string) []byte {
 	head := make([]byte, p.head)
 	for at, n := p.first, 0; n < maxParts; n++ {
@@ -115,7 +115,7 @@ func exifTurn(b []byte) turn {
 	return 1
 }
 
-// profile names the profile of the file's colours; it is "" if there is none, or if it is
+// profile names the profile of the file's colours; it is "" without one, or if it is
 // sRGB's, which is the default.
 func (p pictureParts) profile(r io.ReadSeeker) string {
 	data := p.find(r, p.profiles, p.iccBegins)

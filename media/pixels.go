@@ -51,7 +51,7 @@ func setOpaque(frame []float32, channels int) {
 	}
 }
 
-// firstNonFinite returns the index of the first NaN or infinity, -1 if there is none.
+// firstNonFinite returns the index of the first NaN or infinity, -1 without one.
 func firstNonFinite(values []float32) int {
 	for i, v := range values {
 		if v-v != 0 {

@@ -55,7 +55,7 @@ type folderSink struct {
 	target string // absolute, links resolved
 	temp   string
 	folder *os.File    // temp, open until the end
-	old    fs.FileInfo // the folder to replace, nil if there is none
+	old    fs.FileInfo // the folder to replace, nil without one
 	format Format
 	form   pictureForm
 }

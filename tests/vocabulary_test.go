@@ -1,9 +1,6 @@
 package tests
 
 import (
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"os"
 	"path"
 	"path/filepath"
@@ -26,15 +23,11 @@ type said struct {
 	except *strings.Replacer
 }
 
-// vocabulary reads the tables: the rows for all files, and those for documents only.
-func vocabulary(t *testing.T) (everywhere, documents []said) {
+// vocabulary reads the tables.
+func vocabulary(t *testing.T) (rows []said) {
 	t.Helper()
 	quoted := regexp.MustCompile("`([^`]+)`")
-	rows := &everywhere
 	for _, line := range lines(t, vocabularyFile) {
-		if strings.HasPrefix(line, "## ") && strings.Contains(line, "documents") {
-			rows = &documents
-		}
 		cells := strings.Split(line, "|")
 		if len(cells) != 5 {
 			continue
@@ -55,11 +48,10 @@ func vocabulary(t *testing.T) (everywhere, documents []said) {
 		for _, may := range quoted.FindAllStringSubmatch(cells[3], -1) {
 			without = append(without, may[1], "")
 		}
-		*rows = append(*rows, said{strings.TrimSpace(cells[1]), words, regexp.MustCompile(`\b(?:` + strings.Join(patterns, "|") + `)`), strings.NewReplacer(without...)})
+		rows = append(rows, said{strings.TrimSpace(cells[1]), words, regexp.MustCompile(`\b(?:` + strings.Join(patterns, "|") + `)`), strings.NewReplacer(without...)})
 	}
-	require.Greater(t, len(everywhere), 20)
-	require.NotEmpty(t, documents)
-	return everywhere, documents
+	require.Greater(t, len(rows), 40)
+	return rows
 }
 
 // check finds what the rows forbid in a text, line by line.
@@ -79,7 +71,7 @@ func check(t *testing.T, rows []said, where, text string) {
 
 // Names and terms have one spelling, and some words are in no file: docs/internals/vocabulary.md.
 func TestVocabulary(t *testing.T) {
-	everywhere, documents := vocabulary(t)
+	rows := vocabulary(t)
 	for file := range files(t, "") {
 		ext := path.Ext(file)
 		switch {
@@ -95,31 +87,6 @@ func TestVocabulary(t *testing.T) {
 				return strings.Repeat("\n", strings.Count(block, "\n"))
 			}), "")
 		}
-		rows := everywhere
-		if ext == ".md" || file == "web/strings/en.js" {
-			rows = slices.Concat(everywhere, documents)
-		}
 		check(t, rows, file, text)
-		if ext == ".go" && belowAny(path.Dir(file), []string{"cmd/native", "app"}) && !strings.HasSuffix(file, "_test.go") {
-			for where, message := range messages(t, file) {
-				check(t, documents, where, message)
-			}
-		}
 	}
-}
-
-// messages are the strings of a Go file, help in tags of fields among them, by where they stand.
-func messages(t *testing.T, file string) map[string]string {
-	t.Helper()
-	set := token.NewFileSet()
-	parsed, err := parser.ParseFile(set, filepath.Join(root, file), nil, 0)
-	require.NoError(t, err)
-	found := map[string]string{}
-	ast.Inspect(parsed, func(n ast.Node) bool {
-		if s, ok := n.(*ast.BasicLit); ok && s.Kind == token.STRING {
-			found[set.Position(s.Pos()).String()] = s.Value
-		}
-		return true
-	})
-	return found
 }

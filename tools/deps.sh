@@ -204,7 +204,7 @@ adapters() {
 	"$tmp/adapters" >"$tmp/adapters.log" 2>&1
 }
 
-mesa_version() { # major version of the candidate, 0 when there is none
+mesa_version() { # major version of the candidate, 0 without one
 	apt-cache policy mesa-vulkan-drivers 2>/dev/null |
 		sed -n 's/^ *Candidate: *\([0-9]*\).*/\1/p' | grep . || echo 0
 }

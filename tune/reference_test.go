@@ -21,7 +21,7 @@ func TestReferences(t *testing.T) {
 	taps := map[string][]int{"attention": {0}, "conv3d_winograd_rows": {0}, "conv3d_winograd": {0}, "conv_up_winograd": {0}, "group_norm": {0}, "conv3d_strided": {1, 3}, "conv_up": {1, 2, 3}, "conv3d": {1, 2, 3}, "pointwise": {1, 3}}
 	require.Len(t, samples, len(taps))
 	require.Len(t, references, len(taps))
-	require.Subset(t, slices.Collect(maps.Keys(taps)), wgsl.Operations(), "operations of several kernels, none of which may be used unproven")
+	require.Subset(t, slices.Collect(maps.Keys(taps)), wgsl.Operations(), "operations of several kernels, which trials must verify")
 	for operation, counts := range taps {
 		set, err := wgsl.NewSet(wgsl.F32, dev.Info(), wgsl.Choices{operation: "plain"})
 		require.NoError(t, err)

@@ -73,7 +73,7 @@ func TestEveryTextHasCase(t *testing.T) {
 }
 
 // Winograd's plain kernel computes frames one by one with other operations' kernels,
-// and needs no verification of its own to be tried.
+// and needs no separate verification to be tried.
 func TestPlainWinogradIsTried(t *testing.T) {
 	for name, info := range adapters {
 		usual, err := wgsl.NewSet(wgsl.F32, info, nil)

@@ -55,7 +55,7 @@ type Config struct {
 	// first of which stands for one frame: 5 for MiniMax-H3, else 0.
 	Cycle int `json:"cycle,omitempty"`
 	// Full is the divisor of the latent frames of a clip in which no latent frame stands
-	// for a single frame: 2 for CogVideoX, whose norms see so many latent frames at once,
+	// for a single frame: 2 for CogVideoX, whose norms see two latent frames at once,
 	// and for its tiny autoencoder; 0 for others.
 	Full int `json:"full,omitempty"`
 	// Leaky means LeakyReLU instead of the family's ReLU, and pixels from -1 to 1.

@@ -179,7 +179,7 @@ func qwenConfig(path string) bool {
 // ConfigBeside returns the path of a checkpoint's config.json, which need not exist.
 func ConfigBeside(path string) string { return filepath.Join(filepath.Dir(path), "config.json") }
 
-// configBeside reads the config.json beside a file; nil if there is none.
+// configBeside reads the config.json beside a file; nil without one.
 func configBeside(path string) []byte {
 	f, _, err := file.Open(ConfigBeside(path))
 	if err != nil {

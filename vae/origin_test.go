@@ -81,7 +81,7 @@ func TestOrigin(t *testing.T) {
 		file  latent.Original
 		want  Origin
 	}{
-		"nothing is told":            {clips, latent.Original{}, Origin{Scale: pipeline}},
+		"no information":             {clips, latent.Original{}, Origin{Scale: pipeline}},
 		"told":                       {clips, latent.Original{Scale: none}, Origin{Scale: none}},
 		"told to be pictures":        {clips, latent.Original{Scale: none, Images: true}, Origin{Scale: none, Images: true}},
 		"a batch":                    {clips, latent.Original{Images: true}, Origin{Scale: pipeline, Images: true}},

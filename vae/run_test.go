@@ -107,7 +107,7 @@ func TestSpooledBlend(t *testing.T) {
 	l, err := m.PlanDecode(t.Context(), 3, 5, 6, DecodeOptions{Options: o})
 	require.NoError(t, err)
 	require.Zero(t, l.Spool, "with room to spare the canvas is spooled")
-	require.NotZero(t, l.Canvas, "with room to spare there is none on the device")
+	require.NotZero(t, l.Canvas, "with room to spare no canvas is on the device")
 	tight.Budget = l.Bytes() - l.Staging - 1
 	l, err = m.PlanDecode(t.Context(), 3, 5, 6, DecodeOptions{Options: tight})
 	require.NoError(t, err)

@@ -132,7 +132,7 @@ func (c *Config) scaledAs(made latent.Checkpoint) bool {
 }
 
 // publishedAs finds the family and the published configuration of a name; the family is
-// nil if there is none.
+// nil for an unknown name.
 func publishedAs(name string) (*family, Config) {
 	if c, ok := known.Find(name); ok {
 		name = c.Model

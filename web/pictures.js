@@ -37,7 +37,7 @@ export function opaque(rgba) {
 }
 
 /**
- * The channels of a latent, each in grays of its own range; undefined for a file that this page can't read.
+ * The channels of a latent, each in grays of its range; undefined for a file that this page can't read.
  * @param {Blob} file
  * @param {number[]} shape [C, T, h, w], from the engine
  * @returns {Promise<Pictures|undefined>}

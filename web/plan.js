@@ -88,7 +88,7 @@ function meter(p) {
 }
 
 /**
- * The next smaller tile after one that was too large; undefined if there is none.
+ * The next smaller tile after one that was too large, or undefined.
  * @param {Plan|undefined} p
  * @param {{height: number, width: number}|undefined} clip
  */

@@ -34,7 +34,7 @@ func (s *Set) SpatialNorm(b *gpu.Batch, label string, n SpatialNorm) {
 	x, y, z := &n.X, &n.Y, &n.Times
 	side, pixels := x.W/z.W, x.H*x.W
 	if x.C != z.C || n.Plus.C != z.C || n.Plus.W != z.W || n.Plus.H != z.H || side*z.W != x.W || n.Top+x.H > side*z.H || n.Each < 1 {
-		panic(badNumbers(label, "norm of HxWxC by HxWxC, for each so many frames", x.H, x.W, x.C, z.H, z.W, z.C, n.Each))
+		panic(badNumbers(label, "norm of HxWxC by HxWxC, and the frames of each", x.H, x.W, x.C, z.H, z.W, z.C, n.Each))
 	}
 	x.alone(n.N)
 	y.alone(n.N)

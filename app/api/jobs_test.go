@@ -518,7 +518,7 @@ func TestRoomIsTheOwners(t *testing.T) {
 	s, status = post("", make([]byte, 3000))
 	require.Equal(t, http.StatusCreated, status, s.Error)
 	assert.True(t, kept(theirs), "another's result")
-	assert.False(t, kept(first), "the earliest of its own")
+	assert.False(t, kept(first), "its earliest job")
 	assert.True(t, kept(second), "the next, which need not go")
 }
 

@@ -42,7 +42,7 @@ func KeepModel(model string) error {
 	return err
 }
 
-// Model returns the stored path, "" if there is none or its file is gone.
+// Model returns the stored path, "" without one or if its file is gone.
 func Model() (string, error) {
 	file, err := modelFile()
 	if err != nil {

@@ -63,7 +63,7 @@ func open(t *tune.Tuner, o gpu.Options) bool {
 }
 
 // withMatrices returns the same card through another graphics API, by which it has
-// matrices, or nil if a has some or there is none.
+// matrices, or nil if a has some or no adapter has any.
 func withMatrices(a gpu.Info, all []gpu.Info) *gpu.Info {
 	i := slices.IndexFunc(all, func(b gpu.Info) bool {
 		return b.Backend != a.Backend && b.DeviceID != "" && b.DeviceID == a.DeviceID && len(b.Matrices) > 0

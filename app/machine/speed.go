@@ -86,7 +86,7 @@ func (e *Machine) precision() vae.Precision {
 	return vae.F16
 }
 
-// stored returns a stored speed, 0 if there is none.
+// stored returns a stored speed, 0 without one.
 func stored(a gpu.Info, about string) float64 {
 	speed, err := strconv.ParseFloat(string(gpu.LoadResult(a, about)), 64)
 	if err != nil || !(speed > 0) {

@@ -137,7 +137,7 @@ func TestStall(t *testing.T) {
 		require.NoError(t, err)
 	}
 	time.Sleep(time.Second)
-	require.EqualValues(t, 1, s.engine.pages.Load(), "a page was sent away though nobody waited")
+	require.EqualValues(t, 1, s.engine.pages.Load(), "a page was sent away though no client waited")
 	other := enter(t, s)
 	require.NoError(t, other.open(ctx))
 	frames, err := other.decode(ctx, latentFile(t, 1, 1))

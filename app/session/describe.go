@@ -150,7 +150,7 @@ type plan struct {
 	Moved       int64      `json:"moved"`
 }
 
-// newPlan describes a plan that produces the given frames; p is nil if there is none.
+// newPlan describes a plan that produces the given frames; p is nil without a plan.
 func newPlan(direction string, frames int, independent bool, p *vae.Plan) *plan {
 	v := &plan{Direction: direction, Frames: frames, Independent: independent, Tiles: []rect{}, Tile: "off", Fits: true}
 	if p == nil {

@@ -132,7 +132,7 @@ func TestHeaderIsPinned(t *testing.T) {
 	p.ReaderAt = bytes.NewReader([]byte("HEADER, DATA"))
 	require.Equal(t, "header", read(0, 6))
 	require.Equal(t, "DATA", read(8, 4))
-	require.Equal(t, "HEAD", read(0, 4), "other bytes than were checked are read anew")
+	require.Equal(t, "HEAD", read(0, 4), "other bytes than were checked are read again")
 	require.Len(t, p.seen, 1)
 }
 

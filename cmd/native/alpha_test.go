@@ -150,7 +150,7 @@ func TestImageBatch(t *testing.T) {
 	for i, name := range []string{"frame_0000.png", "frame_0001.png", "frame_0002.png"} {
 		one := filepath.Join(dir, "one.png")
 		succeed(t, "decode", "-m", model, latent("one", []int{1, 4, 1, 2, 3}, data[24*i:24*i+24]), "-o", one)
-		assert.Equal(t, decodePNG(t, one).Pix, decodePNG(t, filepath.Join(frames, name)).Pix, "%s differs from its latent decoded by itself", name)
+		assert.Equal(t, decodePNG(t, one).Pix, decodePNG(t, filepath.Join(frames, name)).Pix, "%s differs from its latent decoded alone", name)
 	}
 	o := tessera(t, "decode", "-m", model, batch, "-o", filepath.Join(dir, "all.png"))
 	assert.NotZero(t, o.code)

@@ -20,7 +20,7 @@ import (
 func TestPathIsKeptOfDraggedLatents(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "darwin" {
-		t.Skip("its configuration is in a folder that no variable of its own names")
+		t.Skip("its configuration is in a folder that no variable names")
 	}
 	needDevice(t)
 	dir, config := t.TempDir(), t.TempDir()

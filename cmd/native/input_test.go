@@ -34,7 +34,7 @@ func (r refusal) test(t *testing.T) {
 	o := tesseraEnv(t, r.env, args...)
 	assert.Equal(t, r.code, o.code, "exit code")
 	assert.Contains(t, o.stderr, r.want)
-	assert.Equal(t, 1, strings.Count(o.stderr, "tessera: "), "times that the error is told")
+	assert.Equal(t, 1, strings.Count(o.stderr, "tessera: "), "how often the error is printed")
 	assert.Empty(t, o.stdout)
 	assert.NotContains(t, o.stderr, "goroutine")
 	isEmpty(t, dir)

@@ -96,7 +96,7 @@ func TestDecodeBatch(t *testing.T) {
 	_, err := os.Stat(path("out.npy"))
 	assert.ErrorIs(t, err, os.ErrNotExist)
 	r := succeedJSON(t, "decode", "-m", tiny, batch, "-o", path("frames"), "--fps=30")
-	require.Len(t, r.Warnings, 1, "each is said once")
+	require.Len(t, r.Warnings, 1, "each warning occurs once")
 	assert.Equal(t, path("frames_000")+": cannot store a frame rate: 30 frames/s is dropped; also for 1 more of the batch", r.Warnings[0])
 	assert.Equal(t, terminal.FileNames(path("frames_000"), path("frames_001")), r.Outputs)
 	assert.Equal(t, 10, r.Frames)

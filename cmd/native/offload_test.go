@@ -70,7 +70,7 @@ func TestHintsOfMemory(t *testing.T) {
 }
 
 // --host-memory limits the memory on the host, in a plan and in a run. With a byte less
-// than a plan needs, another one is made; if there is none, the job is refused with
+// than a plan needs, another one is made; without one, the job is refused with
 // advice.
 func TestHostMemoryFlag(t *testing.T) {
 	args := []string{"plan", "-m", "seedvr2", "--frames=21", "--size=256x192", "--tile=off", "--offload=on"}

@@ -105,7 +105,7 @@ type planned struct {
 type planAllocation struct {
 	Buffer string `json:"buffer"`
 	Size   int64  `json:"buffer_bytes"`
-	Slice  int    `json:"slice_frames,omitempty"` // in slices of so many frames; absent: always
+	Slice  int    `json:"slice_frames,omitempty"` // in slices of this number of frames; absent: always
 	What   string `json:"what"`
 	Bytes  int64  `json:"bytes"`
 	Until  string `json:"until,omitempty"` // the last layer that reads it

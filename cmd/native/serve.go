@@ -278,7 +278,7 @@ func (c *serveCmd) page() (fs.FS, error) {
 }
 
 // adapter returns the adapter that jobs will use, and selects it in o if a trial has; nil
-// if there is none and that is allowed.
+// if the machine has none and that is allowed.
 func (c *serveCmd) adapter(a *app, tuner *tune.Tuner, o *gpu.Options) (*report.Adapter, error) {
 	dev, why, err := machine.OpenFaster(a.ctx, tuner, *o)
 	switch {

@@ -67,7 +67,7 @@ func TestStreams(t *testing.T) {
 		o := piped(t, nil, flags...)
 		require.Equal(t, 0, o.code, o.stderr)
 		assert.Equal(t, read(t, z), o.stdout, format)
-		assert.Contains(t, o.stderr, "encoded ", "what is said goes to standard error")
+		assert.Contains(t, o.stderr, "encoded ", "messages go to standard error")
 
 		succeed(t, "decode", "-m", tiny, z, "-o", in("d.y4m"))
 		o = piped(t, strings.NewReader(read(t, z)), "decode", "-m", tiny, "-", "-o", "-")

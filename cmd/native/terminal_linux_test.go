@@ -160,7 +160,7 @@ func TestFullStandardOutput(t *testing.T) {
 	cmd.Stdout, cmd.Stderr = full, &stderr
 	assert.Error(t, cmd.Run())
 	assert.Equal(t, job.ExitInput, cmd.ProcessState.ExitCode(), "an error stays what it is")
-	assert.Contains(t, stderr.String(), "nowhere", "and is told where that can be")
+	assert.Contains(t, stderr.String(), "nowhere", "and the message names where it can be")
 }
 
 // A terminal receives no binary data, and is not read.

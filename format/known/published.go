@@ -95,7 +95,7 @@ func (c Checkpoint) told() string {
 	return fmt.Sprintf("%s, %s: %s", c.Base(), c.Bytes(), c.fetch())
 }
 
-// whole describes the file that is published under a name, "" if there is none.
+// whole describes the file that is published under a name, "" without one.
 func whole(name string) string {
 	if c, ok := byFile(name); ok {
 		return c.told()

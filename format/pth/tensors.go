@@ -70,8 +70,8 @@ func isTensor(e types.DictEntry) bool {
 // maxWrappers limits the nesting of dicts around a state_dict.
 const maxWrappers = 4
 
-// unwrap finds the dict that a training program stored beside its other entries, nil if
-// there is none: one with a usual name, else the only one that has tensors; if several
+// unwrap finds the dict that a training program stored beside its other entries, nil
+// without one: one with a usual name, else the only one that has tensors; if several
 // have, the one named after a VAE, or after the generator of an adversarial training.
 func unwrap(items []types.DictEntry) (key string, inner []types.DictEntry, err error) {
 	var found []string

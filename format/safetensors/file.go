@@ -132,7 +132,7 @@ func (f *File) Names() []string {
 	return names
 }
 
-// Metadata returns a copy of the header's __metadata__, empty if there is none.
+// Metadata returns a copy of the header's __metadata__, empty without one.
 func (f *File) Metadata() map[string]string {
 	if f.header.metadata == nil {
 		return map[string]string{}

@@ -42,7 +42,7 @@ class LoadVAE(io.ComfyNode):
             node_id="TesseraLoadVAE",
             display_name="Load VAE (Tessera)",
             category="Tessera",
-            description="Loads a VAE into the Tessera engine, for every node that takes a VAE. The engine starts by itself on this machine.",
+            description="Loads a VAE into the Tessera engine, for every node that takes a VAE. The engine starts automatically on this machine.",
             inputs=[
                 io.Combo.Input(
                     "vae_name",

@@ -23,7 +23,7 @@ func TestFullDisk(t *testing.T) {
 	disk := t.TempDir()
 	o, _ := onDisk(t, disk, 1<<20, "true")
 	if o.code != 0 {
-		t.Skipf("no disk of its own: %s", o.text)
+		t.Skipf("no separate disk: %s", o.text)
 	}
 	clip := clip(t, "clip.mp4", 13)
 	r := random(t)

@@ -89,7 +89,7 @@ func hostileUse(t *testing.T, make func(path string) error, name, use string, me
 	assert.Contains(t, []int{job.ExitDone, job.ExitUsage, job.ExitInput, job.ExitDevice, job.ExitMemory}, o.code, "%s: %s%.500s", what, o.text, o.stdout)
 	assert.Equal(t, o.code == job.ExitDevice, o.code != job.ExitDone && strings.Contains(use, "--dawn"), "%s: code %d: %s", what, o.code, o.text)
 	assert.Less(t, o.memory, memory+most, "%s: bytes of memory, %d with another file", what, memory)
-	assert.LessOrEqual(t, len(o.text), 64<<10, "%s: bytes of what is said", what)
+	assert.LessOrEqual(t, len(o.text), 64<<10, "%s: bytes of messages", what)
 	assert.Equal(t, before, names(t, dir), "%s: its folder", what)
 	assert.False(t, o.code == job.ExitDone && strings.HasPrefix(name, "no-file-"), "%s: what is no file was read", what)
 	return kindOf[o.code]

@@ -184,7 +184,7 @@ func (l *load) hold(c net.Conn) {
 	l.held = append(l.held, c)
 }
 
-// statusOf reads an answer's status, 0 if there is none.
+// statusOf reads an answer's status, 0 without one.
 func statusOf(c net.Conn) (int, []byte) {
 	text, _ := io.ReadAll(c) // as far as it arrives
 	m := regexp.MustCompile(`^HTTP/1\.[01] (\d{3}) `).FindSubmatch(text)
@@ -257,7 +257,7 @@ func TestLoad(t *testing.T) {
 	}
 	r.Shuffle(len(turns), func(i, j int) { turns[i], turns[j] = turns[j], turns[i] })
 	stop, watching := make(chan struct{}), make(chan struct{})
-	go func() { // from a separate address, whose connections nobody uses
+	go func() { // from a separate address, whose connections no client uses
 		defer close(watching)
 		for {
 			status, text := l.ask(9, "GET", "/healthz", nil)
@@ -353,7 +353,7 @@ func (l *load) check(jobs string) {
 	states, bytes := map[string]float64{}, int64(0)
 	for id, files := range left {
 		s, status := l.job(1, "GET", "/v1/jobs/"+id, nil)
-		assert.Equal(t, 200, status, "a folder of a job that nobody knows: %s", id)
+		assert.Equal(t, 200, status, "a folder of an unknown job: %s", id)
 		states[s.State]++
 		bytes += s.Bytes
 		if s.State == "done" {

@@ -220,7 +220,7 @@ func (p place) check(t *testing.T, args []string, o outcome, what string) {
 		})
 	}
 	if o.code != job.ExitDone {
-		assert.NotEmpty(t, strings.TrimSpace(o.text+o.stdout), "nothing is said of it: %s", what)
+		assert.NotEmpty(t, strings.TrimSpace(o.text+o.stdout), "no message about it: %s", what)
 	}
 	if slices.Contains(args, "--json") && !has("--help", "--help-all", "-h", "--version", "help") {
 		d := json.NewDecoder(strings.NewReader(o.stdout))

@@ -39,7 +39,7 @@ func newCard(t *testing.T) card {
 	require.NoError(t, f.Close())
 	out, err := exec.Command("mkfs.ext4", "-q", "-E", "lazy_itable_init=0,lazy_journal_init=0", c.image).CombinedOutput()
 	if err != nil {
-		t.Skipf("no disk of its own: %v: %s", err, out)
+		t.Skipf("no separate disk: %v: %s", err, out)
 	}
 	c.mount(t)
 	return c
@@ -49,7 +49,7 @@ func (c card) mount(t *testing.T) {
 	t.Helper()
 	out, err := exec.Command("mount", "-o", "loop,commit=3600", c.image, c.dir).CombinedOutput()
 	if err != nil {
-		t.Skipf("no disk of its own: %v: %s", err, out)
+		t.Skipf("no separate disk: %v: %s", err, out)
 	}
 	t.Cleanup(func() { _ = exec.Command("umount", "-l", c.dir).Run() })
 }

@@ -47,7 +47,7 @@ func TestProgressMovesWithinATile(t *testing.T) {
 		assert.GreaterOrEqual(t, shares[i], shares[i-1], "step %d", i)
 	}
 	t.Logf("%d steps; nothing moved for %.0f ms at most", len(shares), eval[float64](t, v.tab, `still`))
-	assert.Regexp(t, ` left|Decode: \d+%`, eval[string](t, v.tab, `[...texts].join('\n')`), "no time is told before two seconds")
+	assert.Regexp(t, ` left|Decode: \d+%`, eval[string](t, v.tab, `[...texts].join('\n')`), "no time is shown before two seconds")
 }
 
 // The page estimates a job's duration before it starts: for a new adapter from a

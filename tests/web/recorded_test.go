@@ -19,7 +19,7 @@ import (
 	"tessera/vae"
 )
 
-var update = flag.Bool("update", false, "write web/recorded (decoding the demo clip takes minutes), web/share.jpg and web/icons anew")
+var update = flag.Bool("update", false, "write web/recorded (decoding the demo clip takes minutes), web/share.jpg and web/icons again")
 
 const recorded = root + "/web/recorded/"
 
@@ -135,6 +135,6 @@ func TestRecorded(t *testing.T) {
 		return
 	}
 	now := decodeDemo(t)
-	assert.Equal(t, measureStrip(now, want).Clip, told.Clip, "quality.json; write it anew with -update")
-	assert.GreaterOrEqual(t, measureStrip(got, now).Clip.PSNR, 33.0, "PSNR of the recorded frames against the engine's; write them anew with -update")
+	assert.Equal(t, measureStrip(now, want).Clip, told.Clip, "quality.json; -update writes it again")
+	assert.GreaterOrEqual(t, measureStrip(got, now).Clip.PSNR, 33.0, "PSNR of the recorded frames against the engine's; -update writes them again")
 }

@@ -398,7 +398,7 @@ def previews(comfy, server):
     prompt = decoding(comfy.put(z), 1, "published")
     prompt["server"] = settings("published", tile="64", overlap="16", tiling="feather")  # two tiles
     plain, seen = comfy.kept_and_seen(prompt)
-    assert not any(e["type"] == "preview" for e in seen), "a preview that nobody asked for"
+    assert not any(e["type"] == "preview" for e in seen), "a preview without a request for one"
     prompt["decode"]["inputs"]["preview"] = "taew2_1"
     got, seen = comfy.kept_and_seen(prompt)
     same(got, plain, "an IMAGE after a preview")
@@ -531,10 +531,10 @@ INPUTS = {
 LEFT = {
     **dict.fromkeys(["LTXVAudioVAEDecode", "LTXVAudioVAEEncode", "LTXVEmptyLatentAudio", "VAEDecodeAudioTiled"], "of sound"),
     **dict.fromkeys(["TripoSplatConditioning", "VAEDecodeTripoSplat"], "of shapes"),
-    **dict.fromkeys(["MiniMaxH3ImageToVideo", "MiniMaxH3ReferenceToVideo"], "of a family that there is not"),
+    **dict.fromkeys(["MiniMaxH3ImageToVideo", "MiniMaxH3ReferenceToVideo"], "of an unsupported family"),
     "VAESave": "see saved", "VAEEncodeAudio": "of sound", "VAEDecodeAudio": "of sound",
-    "VAEDecodeHunyuan3D": "of shapes", "StableCascade_StageC_VAEEncode": "of a family that there is not",
-    "StableCascade_SuperResolutionControlnet": "of a family that there is not", "LTXVAddGuide": "of LTX-2, which 0.3.64 can't load",
+    "VAEDecodeHunyuan3D": "of shapes", "StableCascade_StageC_VAEEncode": "of an unsupported family",
+    "StableCascade_SuperResolutionControlnet": "of an unsupported family", "LTXVAddGuide": "of LTX-2, which 0.3.64 can't load",
     "Wan22ImageToVideoLatent": "of Wan 2.2 alone, 1.4 GB", "LTXVImgToVideo": "of LTX-2, which 0.3.64 can't load",
 }
 MADE = {"CONDITIONING": node("MakeWords", seed=1), "CONTROL_NET": node("MakeControl"), "CLIP": node("MakeClip"), "CLIP_VISION": node("MakeVision"),

@@ -14,7 +14,7 @@ func (j *job) readme(p platform) []byte {
 	text := fmt.Sprintf("Tessera %s, %s on %s\n\n", j.version, systems[p.os], p.arch)
 	text += `Encodes video to latents and decodes latents to video with the VAEs of video
 generators, on any GPU. Nothing has to be installed: run the program in a terminal.
-It may be moved anywhere by itself.
+It needs no other file and may be moved anywhere.
 
 `
 	if p.without != "" {

@@ -132,7 +132,7 @@ type numbers struct{ x, weight, bias []float32 }
 
 // numbers returns the same numbers every time.
 func (c Case) numbers() numbers {
-	r := rand.New(rand.NewPCG(1, 2)) // #nosec G404 -- nobody is to be surprised
+	r := rand.New(rand.NewPCG(1, 2)) // #nosec G404 -- no secret depends on it
 	n := numbers{x: normal(r, c.inputs(), 1)}
 	switch c.Op {
 	case conv3d, conv2d:

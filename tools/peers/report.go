@@ -174,7 +174,7 @@ func ratio(of, bar float64) string {
 	return fmt.Sprintf("**%.1f×**", of)
 }
 
-// words returns a time, or why there is none.
+// words returns a time, or why it is missing.
 func (t Time) words() (words string, timed bool) {
 	if words, timed = strings.CutSuffix(t.Not, slower); timed {
 		return words, true

@@ -12,7 +12,7 @@
 //
 // steps.go has the steps. Each writes its output to build/test/STEP.log and the
 // results of Go tests to build/test/STEP.json. Set GPU= to let tests that need a
-// device skip where there is none, ADAPTER=any to use the adapter that the program
+// device skip without one, ADAPTER=any to use the adapter that the program
 // would, or VK_DRIVER_FILES to name a Vulkan driver. LIMIT=40m ends the run after 40
 // minutes and names the steps that are still due. The exit code is 1 where a step fails,
 // 2 for a wrong argument.

@@ -1,7 +1,7 @@
 // Columns of PIXELS pixels, and their products with TAPS rows and columns of taps in
 // BLOCKS blocks of BLOCK output channels; pixels are STRIDE apart in x. The invocations
 // of a subgroup of eight, which is a workgroup, have adjacent columns, so each gets the
-// pixels left and right of its own from the others. A sum takes the fused products of
+// pixels left and right of these from the others. A sum takes the fused products of
 // all rows of taps and four input channels at once: sums are in memory, and in a loop
 // each is written through a mask.
 //

@@ -15,7 +15,7 @@
 // (between blocks) count vec4s. Pixels outside of x are zero. One invocation makes
 // PIXELS pixels of a column in BLOCKS blocks of BLOCK output channels of all frames.
 // The eight invocations of a subgroup have adjacent columns, so each gets the pixels
-// left and right of its own from the others. Sums are f32. Reference: ref/conv3d.go.
+// left and right of these from the others. Sums are f32. Reference: ref/conv3d.go.
 // WG, PIXELS, BLOCK and BLOCKS are in kernels.go. Shuffles assume that a lane is the
 // number of the invocation among its eight, as the seats of segmentGrid ensure. Grid:
 // (columns, in rows padded to a multiple of 8, / across, C_out/BLOCK/BLOCKS /

@@ -1,5 +1,5 @@
-// winograd_outputs_unrolled.wgsl in loops, for so many sums that the unrolled text
-// takes many times as long to compile.
+// winograd_outputs_unrolled.wgsl in loops, for more sums: their unrolled text takes many
+// times as long to compile.
 
 // begin sets all frames to the bias.
 fn begin(made: ptr<function, Made>, block: u32) {

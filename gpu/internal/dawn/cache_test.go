@@ -97,7 +97,7 @@ func manyBindings() driver.PipelineDescriptor {
 }
 
 // Direct3D 12's keys contain a set of bindings, which the Dawn of 2025 writes in an
-// order that differs from process to process, so it compiles anew at each start. The
+// order that differs from process to process, so it compiles again at each start. The
 // current one sorts the set. Wine stores no pipelines, so only shaders are found.
 func TestDirect3DFindsShaders(t *testing.T) {
 	if runtime.GOOS != "windows" {

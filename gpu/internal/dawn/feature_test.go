@@ -24,7 +24,7 @@ func TestFeatures(t *testing.T) {
 			for _, a := range list {
 				d := open(t, driver.Options{Adapter: a.Index, Library: l.path})
 				for extension, told := range map[string]bool{"f16": a.F16, "subgroups": a.Subgroups, "subgroup_size_control": a.SubgroupSize} {
-					assert.Equal(t, told, d.allows(extension), "%s (%s): what is told of %s, and what holds in shaders", a.Name, a.Backend, extension)
+					assert.Equal(t, told, d.allows(extension), "%s (%s): what the device reports of %s, and what holds in shaders", a.Name, a.Backend, extension)
 				}
 			}
 		})

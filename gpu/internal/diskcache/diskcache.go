@@ -72,7 +72,7 @@ func check(key, value []byte) []byte {
 // recent is how long a value counts as just used.
 const recent = time.Hour
 
-// Get returns a key's value, or nil if there is none.
+// Get returns a key's value, or nil if the cache lacks it.
 func (f *Cache) Get(key []byte) []byte {
 	if f == nil {
 		return nil
