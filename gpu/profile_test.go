@@ -75,12 +75,7 @@ func TestProfile(t *testing.T) {
 // A cancelled profile ends, and the next one is complete.
 func TestProfileCancelled(t *testing.T) {
 	dev := gputest.Open(t)
-	y, z := &gpu.Buffer{Label: "y", Size: 4 * churners}, &gpu.Buffer{Label: "z", Size: 4 * churners}
-	require.NoError(t, dev.Alloc(y, z))
-	long := &gpu.Batch{Label: "endless"}
-	for range 2000 {
-		long.Commands = append(long.Commands, timeBatch(light, heavy, y, z).Commands[1])
-	}
+	long, short := longAndShort(t, dev)
 	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
 	defer cancel()
 	p, err := dev.Profile(ctx)
@@ -90,7 +85,7 @@ func TestProfileCancelled(t *testing.T) {
 
 	p, err = dev.Profile(context.Background())
 	require.NoError(t, err)
-	require.NoError(t, dev.Submit(context.Background(), timeBatch(light, light, y, z)))
+	require.NoError(t, dev.Submit(context.Background(), short))
 	require.NoError(t, p.End(context.Background()))
 	require.NotEmpty(t, p.Pieces)
 	require.Equal(t, dev.Info().Timestamps, p.Queried)

@@ -54,6 +54,18 @@ func timeBatch(light, heavy uint32, y, z *gpu.Buffer) *gpu.Batch {
 	return b
 }
 
+// longAndShort returns a batch that takes seconds and one of a moment.
+func longAndShort(t *testing.T, dev *gpu.Device) (long, short *gpu.Batch) {
+	t.Helper()
+	y, z := &gpu.Buffer{Label: "y", Size: 4 * churners}, &gpu.Buffer{Label: "z", Size: 4 * churners}
+	require.NoError(t, dev.Alloc(y, z))
+	long = &gpu.Batch{Label: "long"}
+	for range 2000 {
+		long.Commands = append(long.Commands, timeBatch(light, heavy, y, z).Commands[1])
+	}
+	return long, timeBatch(light, light, y, z)
+}
+
 // A device's times distinguish a heavy command from a light one and add up to at most
 // the elapsed time; the batch runs once, in order.
 func TestTime(t *testing.T) {
@@ -144,12 +156,7 @@ func TestTimeOfNothing(t *testing.T) {
 // A cancelled measurement ends soon, and the device can measure again.
 func TestTimeCancelled(t *testing.T) {
 	dev := gputest.Open(t)
-	y, z := &gpu.Buffer{Label: "y", Size: 4 * churners}, &gpu.Buffer{Label: "z", Size: 4 * churners}
-	require.NoError(t, dev.Alloc(y, z))
-	long := &gpu.Batch{Label: "endless"}
-	for range 2000 {
-		long.Commands = append(long.Commands, timeBatch(light, heavy, y, z).Commands[1])
-	}
+	long, short := longAndShort(t, dev)
 	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
 	defer cancel()
 	took, err := dev.Time(ctx, long)
@@ -157,7 +164,7 @@ func TestTimeCancelled(t *testing.T) {
 	require.Zero(t, took)
 
 	for try := 0; ; try++ {
-		took, err = dev.Time(context.Background(), timeBatch(light, light, y, z))
+		took, err = dev.Time(context.Background(), short)
 		require.NoError(t, err)
 		if took.Queried == dev.Info().Timestamps {
 			break
@@ -167,6 +174,6 @@ func TestTimeCancelled(t *testing.T) {
 		require.Less(t, try, 20, "the adapter has timestamps: %t; the device timed the commands: %t", dev.Info().Timestamps, took.Queried)
 	}
 
-	_, err = dev.Time(ctx, timeBatch(light, light, y, z))
+	_, err = dev.Time(ctx, short)
 	require.ErrorIs(t, err, context.DeadlineExceeded, "a context that ended before")
 }
