@@ -181,13 +181,17 @@ func (s *Session) plannerModel() (*vae.Model, error) {
 	return s.planner, nil
 }
 
+// asked returns the model and the choices of a request.
+func (s *Session) asked(r *request) (m *vae.Model, want job.Choices, err error) {
+	if m, err = s.plannerModel(); err == nil {
+		want, err = r.Options.choices()
+	}
+	return m, want, err
+}
+
 // plan plans a job. A job that does not fit is a result, not an error.
 func (s *Session) plan(r *request) (*plan, error) {
-	m, err := s.plannerModel()
-	if err != nil {
-		return nil, err
-	}
-	want, err := r.Options.choices()
+	m, want, err := s.asked(r)
 	if err != nil {
 		return nil, err
 	}

@@ -58,11 +58,7 @@ func (s *Session) run(r *request) (*done, error) {
 	case "roundtrip":
 		resolve = t.roundtrip
 	}
-	m, err := s.plannerModel()
-	if err != nil {
-		return nil, err
-	}
-	want, err := r.Options.choices()
+	m, want, err := s.asked(r)
 	if err != nil {
 		return nil, err
 	}
