@@ -3,6 +3,7 @@ package job
 import (
 	"cmp"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -49,6 +50,26 @@ func TestOptions(t *testing.T) {
 		got, err := c.want.Options()
 		require.NoError(t, err, name)
 		assert.Equal(t, c.is, got, name)
+	}
+}
+
+// Each choice that a run has as an option, too, reaches it.
+func TestChoicesReachTheRun(t *testing.T) {
+	base, err := Choices{}.Options()
+	require.NoError(t, err)
+	overlap := tiling.Square(32)
+	chosen := map[string]Choices{
+		"Tile": {Tile: &tiling.Choice{Tile: tiling.Square(128)}}, "Overlap": {Overlap: &overlap}, "Tiling": {Tiling: vae.Feather}, "Shrink": {Shrink: &no},
+		"Budget": {Budget: 1}, "Host": {Host: 1}, "Chunk": {Chunk: 3}, "MemoryFormat": {MemoryFormat: vae.MemoryI8}, "Offload": {Offload: vae.OffloadOn}, "As": {As: "flux.1"},
+	}
+	for f := range reflect.TypeFor[vae.Options]().Fields() {
+		if _, there := reflect.TypeFor[Choices]().FieldByName(f.Name); !there || f.Name == "Independent" { // which Decode and Encode set
+			continue
+		}
+		require.Contains(t, chosen, f.Name, "a choice without a case")
+		o, err := chosen[f.Name].Options()
+		require.NoError(t, err)
+		assert.NotEqual(t, reflect.ValueOf(base).FieldByName(f.Name).Interface(), reflect.ValueOf(o).FieldByName(f.Name).Interface(), f.Name)
 	}
 }
 
