@@ -16,6 +16,7 @@ import (
 	"bufio"
 	"io"
 	"strings"
+	"sync"
 )
 
 // isProgram is set once this executable has called Passer; tests do not call it.
@@ -30,8 +31,16 @@ func Passer() bool {
 	return false
 }
 
-// Run runs f, in which Dawn is loaded or opens a device.
-func Run(f func()) { quietly(f) }
+// one lets one Run at a time replace the process's standard error.
+var one sync.Mutex
+
+// Run runs f, in which Dawn is loaded or opens a device. It may be called from several
+// goroutines, and runs their functions one after another.
+func Run(f func()) {
+	one.Lock()
+	defer one.Unlock()
+	quietly(f)
+}
 
 // opened is a line that marks the end of opening. Lines after it are not printed while
 // drivers are loaded.
