@@ -20,6 +20,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 
 	"tessera/app/job"
 	"tessera/format/known"
@@ -54,6 +55,27 @@ func (t *Terminal) ForClip(name, prefix string) *Terminal {
 		Stdout: &Outlet{Writer: io.Discard}, Stderr: t.Stderr, JSON: true, Quiet: t.Quiet, Progress: t.Progress,
 		Prefix: prefix, Clip: name,
 	}
+}
+
+// SideBySide prepares t for clips that run at the same time: their messages are whole
+// lines, and lines take the place of progress bars.
+func (t *Terminal) SideBySide() {
+	t.Stderr = &shared{Writer: t.Stderr}
+	if t.Progress == "" || t.Progress == "auto" || t.Progress == "bar" {
+		t.Progress = "plain"
+	}
+}
+
+// shared is a writer for several goroutines.
+type shared struct {
+	io.Writer
+	mu sync.Mutex
+}
+
+func (s *shared) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.Writer.Write(b)
 }
 
 // Call makes all messages call file by another name.
