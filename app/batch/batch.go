@@ -1,11 +1,11 @@
-// Package batch runs many clips, one after another, each as `tessera decode`, `encode` or
-// `roundtrip` would: `tessera batch`.
+// Package batch runs many clips, each as `tessera decode`, `encode` or `roundtrip` would:
+// `tessera batch`.
 //
 // Start at Run, which takes the clips from Options: names and patterns, a manifest, or a
 // stream of manifest lines. Run checks all clips before it runs the first one; a stream's
-// clips start as they arrive. The result of each is an Outcome, a line of JSON on
-// standard output. A failed clip does not stop the others; Run then returns an Error with
-// the exit code.
+// clips start as they arrive. Each worker, a device, takes the next clip when it has
+// finished one. The result of each is an Outcome, a line of JSON on standard output. A
+// failed clip does not stop the others; Run then returns an Error with the exit code.
 //
 // The caller's Parse makes a Command of a command line, and so defines the flags. Run
 // downloads URLs before a clip and uploads them after it.
@@ -23,9 +23,9 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
-	"tessera/app/files"
 	"tessera/app/job"
 	"tessera/app/report"
 	"tessera/app/terminal"
@@ -47,8 +47,13 @@ type Options struct {
 	Flags     []string // of every clip, as on the command line
 	Program   string   // version, for records
 
-	Parse   func(args []string) (Command, error)
-	Dropped func() // called after a clip that may have left the device in any state
+	// Workers returns how many devices run clips side by side. It is called if there are
+	// several clips, with their number, or 0 for a stream.
+	Workers func(clips int) int
+	Parse   func(worker int, args []string) (Command, error) // for a worker, from 0
+	// Dropped is called after a clip that may have left the worker's device in any state.
+	// An error says that the device can't be used any more.
+	Dropped func(worker int) error
 }
 
 // Command is a clip's command line, ready to run.
@@ -65,13 +70,19 @@ type Command interface {
 type run struct {
 	*terminal.Terminal
 	Options
-	ctx    context.Context
-	hashes map[string]string // of checkpoints, by path
+	ctx context.Context
+	all int // number of clips, 0: unknown
 
-	all   int // number of clips, 0: unknown
-	begun int
-	count map[string]int // of clips by outcome
-	codes map[int]int    // number of failures by exit code
+	hashing sync.Mutex
+	hashes  map[string]string // of checkpoints, by path
+
+	mu      sync.Mutex // guards what follows, and the terminal
+	begun   int
+	count   map[string]int  // of clips by outcome
+	codes   map[int]int     // number of failures by exit code
+	workers int             // with a device
+	writing map[string]bool // outputs of clips in progress
+	written sync.Cond       // one of them ended
 }
 
 // Outcomes of a clip.
@@ -100,39 +111,40 @@ type Error struct {
 // Run runs the clips. It reads a stream's manifest from in.
 func Run(ctx context.Context, t *terminal.Terminal, o Options, in io.Reader) error {
 	t.Lines = true
-	b := &run{Terminal: t, Options: o, ctx: ctx, hashes: map[string]string{}, count: map[string]int{}, codes: map[int]int{}}
+	b := newRun(ctx, t, o)
 	if o.Records != "" {
 		if err := os.MkdirAll(o.Records, 0o777); err != nil {
 			return fmt.Errorf("--records: %w", media.Lasting(err))
 		}
 	}
-	if o.Manifest == files.Stream {
-		if err := b.follow(in); err != nil {
-			return err
-		}
-		return b.end()
-	}
-	clips, err := b.clips()
+	next, err := b.queue(in)
 	if err != nil {
 		return err
 	}
-	b.all = len(clips)
-	for _, clip := range clips {
-		if err := b.clip(clip); err != nil {
-			return err
-		}
+	err = b.share(next)
+	if errors.Is(err, context.Canceled) && b.begun > 0 {
+		b.Note("%s", b.summary())
+	}
+	if err != nil {
+		return err
 	}
 	return b.end()
 }
 
-// clip runs a clip and reports its outcome. An error ends the batch.
-func (b *run) clip(c *Clip) error {
-	if err := b.ctx.Err(); err != nil {
-		return err
+func newRun(ctx context.Context, t *terminal.Terminal, o Options) *run {
+	b := &run{
+		Terminal: t, Options: o, ctx: ctx, hashes: map[string]string{}, count: map[string]int{}, codes: map[int]int{},
+		writing: map[string]bool{},
 	}
+	b.written.L = &b.mu
+	return b
+}
+
+// clip runs a clip and reports its outcome. more says that the worker can run another
+// one. An error ends the batch.
+func (b *run) clip(worker int, c *Clip) (more bool, err error) {
 	start := time.Now()
-	b.begun++
-	r, skipped, err := b.work(c)
+	r, skipped, err := b.work(worker, c)
 	o := Outcome{Name: c.Name, Input: terminal.FileName(shown(c.Input)), Output: terminal.FileName(shown(c.Output)), Status: Done, Seconds: time.Since(start).Seconds(), Result: r}
 	if skipped {
 		o.Status = Skipped
@@ -140,28 +152,43 @@ func (b *run) clip(c *Clip) error {
 	if err != nil {
 		o.Status, o.Error, o.Code = Failed, b.Plain(err.Error()), terminal.ExitCode(b.ctx, err)
 	}
+	var lost error
 	switch o.Code {
 	case job.ExitDone, job.ExitUsage, job.ExitInput:
 	case job.ExitInterrupted:
 		o.Status, o.Error = Interrupted, Interrupted
 	default:
-		b.Dropped() // the device may be in any state
+		lost = b.Dropped(worker)
 	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.writing, c.key())
+	b.written.Broadcast()
 	b.count[o.Status]++
 	if o.Code != job.ExitDone {
 		b.codes[o.Code]++
 		b.tell(c, o)
 	}
 	if err := b.Print(o); err != nil {
-		return err
+		return false, err
 	}
-	switch o.Code {
-	case job.ExitInterrupted:
-		return context.Canceled
-	case job.ExitDevice:
-		return &Error{fmt.Errorf("no usable device: %s: %w", b.summary(), err), job.ExitDevice}
+	switch {
+	case o.Code == job.ExitInterrupted:
+		return false, context.Canceled
+	case o.Code == job.ExitDevice && b.workers == 1:
+		return false, b.noDevice(err)
+	case lost != nil && b.workers == 1:
+		return false, b.noDevice(lost)
+	case lost != nil:
+		b.workers--
+		b.Warn("%v; the other adapters run the remaining clips", lost)
 	}
-	return nil
+	return lost == nil, nil
+}
+
+// noDevice ends a batch that has no worker with a device.
+func (b *run) noDevice(err error) error {
+	return &Error{fmt.Errorf("no usable device: %s: %w", b.summary(), err), job.ExitDevice}
 }
 
 // tell reports a failed clip to people.
@@ -175,7 +202,7 @@ func (b *run) tell(c *Clip, o Outcome) {
 
 // prefix returns the text before a clip's messages: "[3/40 name] ".
 func (b *run) prefix(c *Clip) string {
-	n := fmt.Sprint(b.begun)
+	n := fmt.Sprint(c.number)
 	if b.all > 0 {
 		n += "/" + fmt.Sprint(b.all)
 	}
@@ -184,7 +211,7 @@ func (b *run) prefix(c *Clip) string {
 
 // end reports the totals, and returns an Error if clips failed.
 func (b *run) end() error {
-	for _, code := range []int{job.ExitFailed, job.ExitMemory, job.ExitInput, job.ExitUsage} {
+	for _, code := range []int{job.ExitDevice, job.ExitFailed, job.ExitMemory, job.ExitInput, job.ExitUsage} {
 		if b.codes[code] > 0 {
 			return &Error{errors.New(b.summary()), code}
 		}
@@ -203,7 +230,7 @@ func (b *run) summary() string {
 		text = fmt.Sprintf("%d of %d clips", b.begun, b.all)
 	}
 	var parts []string
-	for _, status := range []string{Done, Skipped, Failed} {
+	for _, status := range []string{Done, Skipped, Failed, Interrupted} {
 		if n := b.count[status]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, status))
 		}
@@ -214,12 +241,12 @@ func (b *run) summary() string {
 	return text + ": " + strings.Join(parts, ", ")
 }
 
-// work runs a clip unless its record says that it is done.
-func (b *run) work(c *Clip) (r *report.Result, skipped bool, err error) {
+// work runs a clip on a worker unless its record says that it is done.
+func (b *run) work(worker int, c *Clip) (r *report.Result, skipped bool, err error) {
 	if c.err != nil {
 		return nil, false, c.at(c.err)
 	}
-	w := &work{Terminal: b.ForClip(c.Name, b.prefix(c)), ctx: b.ctx, batch: b, Clip: c, input: c.Input, output: c.Output}
+	w := &work{Terminal: b.ForClip(c.Name, b.prefix(c)), ctx: b.ctx, batch: b, worker: worker, Clip: c, input: c.Input, output: c.Output}
 	defer w.close()
 	skipped, err = w.do()
 	if err != nil {

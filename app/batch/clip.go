@@ -33,8 +33,18 @@ type Clip struct {
 	Model   string         `json:"model"`   // default --model
 	Options map[string]any `json:"options"` // flags by name
 
-	where string // line of the manifest
-	err   error  // of the line
+	where  string // line of the manifest
+	err    error  // of the line
+	number int    // of the clips that begun, from 1
+}
+
+// key returns the clip's output as equal outputs have it.
+func (c *Clip) key() string {
+	name, err := filepath.Abs(c.Output)
+	if err != nil || remote.Is(c.Output) {
+		return shown(c.Output)
+	}
+	return name
 }
 
 // clips returns the clips of this shard, from the command line or a manifest, after
@@ -50,14 +60,10 @@ func (b *run) clips() ([]*Clip, error) {
 		if err := b.complete(c); err != nil {
 			return nil, c.at(err)
 		}
-		name, err := filepath.Abs(c.Output)
-		if err != nil || remote.Is(c.Output) {
-			name = shown(c.Output)
-		}
-		if other := taken[name]; other != nil {
+		if other := taken[c.key()]; other != nil {
 			return nil, c.at(terminal.Refused("--output=%s: used for %s and %s, expected different outputs; {name} is replaced by the input's name", shown(c.Output), shown(other.Input), shown(c.Input)))
 		}
-		taken[name] = c
+		taken[c.key()] = c
 		if b.Records != "" {
 			if other := named[c.Name]; other != nil {
 				return nil, c.at(terminal.Refused("name %q: used for %s and %s, expected different names with --records", c.Name, shown(other.Input), shown(c.Input)))
@@ -161,8 +167,9 @@ func (c *Clip) at(err error) error {
 	return terminal.Refused("%s: %w", c.where, err)
 }
 
-// follow runs the clips of a stream as they arrive.
-func (b *run) follow(r io.Reader) error {
+// follow returns a function that waits for the next clip of a stream, and returns nil at
+// its end.
+func (b *run) follow(r io.Reader) func() (*Clip, error) {
 	lines := make(chan []byte)
 	go func() {
 		defer close(lines)
@@ -176,35 +183,44 @@ func (b *run) follow(r io.Reader) error {
 			}
 		}
 	}()
-	for n := 1; ; n++ {
-		select {
-		case <-b.ctx.Done():
-			return b.ctx.Err()
-		case line, more := <-lines:
-			if !more {
-				return nil
-			}
-			if n == 1 {
-				var err error
-				if line, err = file.Text(line); err != nil {
-					return terminal.Refused("--manifest: %s %w", files.Stdin, err)
+	n := 0
+	return func() (*Clip, error) {
+		for {
+			select {
+			case <-b.ctx.Done():
+				return nil, b.ctx.Err()
+			case line, more := <-lines:
+				if !more {
+					return nil, nil
 				}
-			}
-			c := readClip(line, fmt.Sprintf("%s:%d", files.Stdin, n))
-			if c == nil {
-				continue
-			}
-			if c.err == nil {
-				c.err = b.complete(c)
-			}
-			if c.err == nil && !b.Shard.Has(c.Name) {
-				continue
-			}
-			if err := b.clip(c); err != nil {
-				return err
+				n++
+				if n == 1 {
+					var err error
+					if line, err = file.Text(line); err != nil {
+						return nil, terminal.Refused("--manifest: %s %w", files.Stdin, err)
+					}
+				}
+				if c := b.streamed(line, n); c != nil {
+					return c, nil
+				}
 			}
 		}
 	}
+}
+
+// streamed reads line n of a stream; an empty line and a clip of another shard give nil.
+func (b *run) streamed(line []byte, n int) *Clip {
+	c := readClip(line, fmt.Sprintf("%s:%d", files.Stdin, n))
+	if c == nil {
+		return nil
+	}
+	if c.err == nil {
+		c.err = b.complete(c)
+	}
+	if c.err == nil && !b.Shard.Has(c.Name) {
+		return nil
+	}
+	return c
 }
 
 // complete fills in the fields that a clip leaves to the command line or to its names.
@@ -329,8 +345,8 @@ func (b *run) options(c *Clip) ([]string, error) {
 	return args, nil
 }
 
-// parse makes a clip's command with the given output and input.
-func (b *run) parse(c *Clip, output, input string) (Command, error) {
+// parse makes a clip's command on a worker, with the given output and input.
+func (b *run) parse(worker int, c *Clip, output, input string) (Command, error) {
 	args, err := b.options(c)
 	if err != nil {
 		return nil, err
@@ -340,7 +356,7 @@ func (b *run) parse(c *Clip, output, input string) (Command, error) {
 		args = append(args, "--model="+c.Model)
 	}
 	args = append(args, "--output="+output, "--", input)
-	p, err := b.Parse(args)
+	p, err := b.Parse(worker, args)
 	if err != nil {
 		return nil, terminal.Refused("%s: %w", shown(c.Input), err)
 	}
@@ -352,7 +368,7 @@ func (b *run) parse(c *Clip, output, input string) (Command, error) {
 
 // possible refuses what the clip's command would refuse before it opens anything.
 func (b *run) possible(c *Clip) error {
-	if _, err := b.parse(c, c.Output, c.Input); err != nil {
+	if _, err := b.parse(0, c, c.Output, c.Input); err != nil {
 		return err
 	}
 	check := media.CheckVideoName

@@ -13,15 +13,15 @@ import (
 // A clip's flags follow those of the command line, and names may begin with a dash.
 func TestFlagsOfClips(t *testing.T) {
 	var got []string
-	b := &run{Options: Options{Flags: []string{"--tile=32", "--sample", "--memory", "2GiB"}, Parse: func(args []string) (Command, error) {
+	b := &run{Options: Options{Flags: []string{"--tile=32", "--sample", "--memory", "2GiB"}, Parse: func(_ int, args []string) (Command, error) {
 		got = args
 		return nil, nil
 	}}}
-	_, err := b.parse(&Clip{Op: "encode", Model: "m.pth", Options: map[string]any{"tile": json.Number("24"), "sample": false}}, "-o.npy", "-i.mp4")
+	_, err := b.parse(0, &Clip{Op: "encode", Model: "m.pth", Options: map[string]any{"tile": json.Number("24"), "sample": false}}, "-o.npy", "-i.mp4")
 	require.NoError(t, err)
 	require.Equal(t, []string{"encode", "--tile=32", "--sample", "--memory", "2GiB", "--sample=false", "--tile=24", "--model=m.pth", "--output=-o.npy", "--", "-i.mp4"}, got)
 	for _, key := range []string{"model", "output", "help"} {
-		_, err = b.parse(&Clip{Op: "encode", Options: map[string]any{key: "x"}}, "o.npy", "i.mp4")
+		_, err = b.parse(0, &Clip{Op: "encode", Options: map[string]any{key: "x"}}, "o.npy", "i.mp4")
 		require.EqualError(t, err, `option "`+key+`": belongs beside options, not in them`)
 	}
 }
@@ -50,5 +50,6 @@ func TestManifestInUTF16(t *testing.T) {
 	b := &run{Options: Options{Manifest: path}, ctx: t.Context()}
 	_, err := b.listed()
 	require.EqualError(t, err, "--manifest: "+path+" is UTF-16; save it as UTF-8")
-	require.EqualError(t, b.follow(bytes.NewReader(text)), "--manifest: standard input is UTF-16; save it as UTF-8")
+	_, err = b.follow(bytes.NewReader(text))()
+	require.EqualError(t, err, "--manifest: standard input is UTF-16; save it as UTF-8")
 }

@@ -64,19 +64,31 @@ func (w *work) begin(p Command) (err error) {
 	if name, err := filepath.Abs(w.Input); err == nil && !remote.Is(w.Input) {
 		w.is.InputName = name
 	}
-	if w.is.Checkpoint = w.batch.hashes[w.Model]; w.is.Checkpoint == "" {
-		if w.is.Checkpoint, err = interrupt.Await(w.ctx, func() (string, error) { return checkpointOf(w.Model) }); err != nil {
-			return err
-		}
-		if beside, err := w.hashed(vae.ConfigBeside(w.Model)); err == nil && beside != "" {
-			w.is.Checkpoint += " " + beside // the second file may hold its statistics
-		}
-		w.batch.hashes[w.Model] = w.is.Checkpoint
+	if w.is.Checkpoint, err = w.checkpoint(); err != nil {
+		return err
 	}
 	if sound := p.Sound(); sound != "" {
 		w.is.Sound, err = w.hashed(sound)
 	}
 	return err
+}
+
+// checkpoint returns the hash of the clip's checkpoint. A batch reads each one once.
+func (w *work) checkpoint() (hash string, err error) {
+	b := w.batch
+	b.hashing.Lock()
+	defer b.hashing.Unlock()
+	if b.hashes[w.Model] != "" {
+		return b.hashes[w.Model], nil
+	}
+	if hash, err = interrupt.Await(w.ctx, func() (string, error) { return checkpointOf(w.Model) }); err != nil {
+		return "", err
+	}
+	if beside, err := w.hashed(vae.ConfigBeside(w.Model)); err == nil && beside != "" {
+		hash += " " + beside // the second file may hold its statistics
+	}
+	b.hashes[w.Model] = hash
+	return hash, nil
 }
 
 // isDone reports whether the record matches this clip and the output exists.

@@ -25,6 +25,7 @@ type work struct {
 	ctx context.Context
 	*Clip
 	batch         *run
+	worker        int
 	made          *report.Result
 	input, output string   // files; for URLs, their local copies
 	folder        *os.File // of the local copies; nil: none
@@ -34,7 +35,7 @@ type work struct {
 
 // do runs a clip unless it is done.
 func (w *work) do() (skipped bool, err error) {
-	p, err := w.batch.parse(w.Clip, w.Output, w.Input) // before anything is downloaded
+	p, err := w.batch.parse(w.worker, w.Clip, w.Output, w.Input) // before anything is downloaded
 	if err != nil {
 		return false, err
 	}
@@ -52,7 +53,7 @@ func (w *work) do() (skipped bool, err error) {
 	if err := w.identify(); err != nil {
 		return false, err
 	}
-	if p, err = w.batch.parse(w.Clip, w.output, w.input); err != nil {
+	if p, err = w.batch.parse(w.worker, w.Clip, w.output, w.input); err != nil {
 		return false, err
 	}
 	if err := os.MkdirAll(filepath.Dir(filepath.Clean(w.output)), 0o777); err != nil {

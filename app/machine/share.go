@@ -25,6 +25,46 @@ func (c Choice) others(first gpu.Info) ([]int, error) {
 	return list, err
 }
 
+// Each returns the numbers of the choice's adapters, the first one first, after opening
+// each of them once. Those of all adapters that do not open are left out.
+func (o *Opener) Each(ctx context.Context, c Choice) ([]int, error) {
+	dev, _, err := OpenFaster(ctx, Tuner(o.Terminal, c.NoTune, c.NoCache), c.Options)
+	if err != nil {
+		return nil, deviceError(ctx, err)
+	}
+	first := dev.Info()
+	if err := dev.Close(); err != nil {
+		return nil, err
+	}
+	list, err := c.others(first)
+	if err != nil {
+		return nil, job.Mark(err, job.ErrNoDevice)
+	}
+	each := []int{first.Index}
+	for _, i := range list {
+		c.Adapter = i
+		err := Opens(c.Options)
+		if err != nil && c.All {
+			o.Note("adapter %d is not used: %v", i, err)
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		each = append(each, i)
+	}
+	return each, nil
+}
+
+// Opens returns why a device does not open, nil if it does.
+func Opens(o gpu.Options) error {
+	dev, err := OpenDevice(o)
+	if err != nil {
+		return job.Mark(err, job.ErrNoDevice)
+	}
+	return dev.Close()
+}
+
 // share opens other adapters, which compute tiles of the machine's jobs.
 func (e *Machine) share(ctx context.Context, c Choice, path string, s vae.Settings) error {
 	o := c.Options

@@ -56,6 +56,8 @@ func (f *batchFlags) Validate() error {
 func (batchCmd) Help() string {
 	return `A manifest has one clip per line: {"input": "a.mp4", "output": "a.safetensors"}, optionally with "name", "op", "model" and "options", which are flags: {"tile": 384, "sample": true}. The result of each clip is a line of JSON on standard output. A failed clip does not stop the others. The exit code is then the first of 1, 5, 3, 2 that a clip failed with. Without a usable device the batch stops with 4.
 
+With several adapters (--adapter all or 0,1) clips run side by side, each on the next free adapter. With fewer clips than adapters, the adapters share the tiles of each clip. --memory limits each adapter, --host-memory all together.
+
     tessera batch -m wan2.1 'clips/*.mp4' -o 'latents/{name}.npy' --resume
     tessera batch --manifest clips.jsonl --resume > results.jsonl
     tessera batch -m Wan2.1_VAE.pth latents/*.safetensors -o 'out/{name}.mp4' --shard 0/4 --resume
@@ -76,13 +78,13 @@ func (c *batchCmd) Validate() error {
 }
 
 func (c *batchCmd) Run(a *app, k *kong.Context) error {
-	kept := machine.Keep(a.Terminal)
-	defer kept.Drop()
+	w := newClipWorkers(a, c.Device)
+	defer w.close()
 	return batch.Run(a.ctx, a.Terminal, batch.Options{
 		Inputs: c.Inputs, Manifest: c.Manifest, Output: c.Output, Model: c.Model, Op: c.Op,
 		Shard: c.Shard, Records: c.Records, Resume: c.Resume, NoClobber: c.NoClobber,
-		Flags: common(k), Program: fmt.Sprint(programVersion()), Dropped: kept.Drop,
-		Parse: func(args []string) (batch.Command, error) { return parseClip(kept, args) },
+		Flags: common(k), Program: fmt.Sprint(programVersion()),
+		Workers: w.start, Parse: w.parse, Dropped: w.dropped,
 	}, os.Stdin)
 }
 
@@ -124,6 +126,17 @@ func parseClip(kept *machine.Kept, args []string) (*clipCommand, error) {
 	var err error
 	p.Context, err = newParser(p.clipCommands).Parse(args)
 	return p, err
+}
+
+// device returns the command's flags of the device and of memory.
+func (p *clipCommand) device() (*flags.Device, *flags.Tiles) {
+	switch p.Selected().Name {
+	case "decode":
+		return &p.Decode.Device, &p.Decode.Tiles
+	case "encode":
+		return &p.Encode.Device, &p.Encode.Tiles
+	}
+	return &p.Roundtrip.Device, &p.Roundtrip.Tiles
 }
 
 // Run runs the command and prints to t.

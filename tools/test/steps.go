@@ -170,7 +170,7 @@ var steps = []step{
 	{name: "ffmpeg", in: all, after: "setup", does: "tools/ffmpeg.sh",
 		inputs: &inputs{builds: []build{{"", []string{"./media"}}}, files: []string{"tools/ffmpeg.sh", "tools/sid.sh"}},
 		shows:  "video through Debian sid's ffmpeg"},
-	{name: "race", in: all, after: "setup", tests: "-race -shuffle on ./format/... ./tests/synthetic ./app/job ./app/serve ./engine ./latent ./media ./temporary ./tiling ./wgsl/ref ./tests",
+	{name: "race", in: all, after: "setup", tests: "-race -shuffle on ./format/... ./tests/synthetic ./app/batch ./app/job ./app/serve ./engine ./latent ./media ./temporary ./tiling ./wgsl/ref ./tests",
 		env: []string{"CGO_ENABLED=1"}, inputs: &inputs{builds: []build{native}, versions: []string{"ffmpeg"}},
 		shows: "no data races in packages that need no device of their own"},
 	{name: "fuzz", in: all, does: `grep -roE --include='*_test.go' '^func Fuzz\w+' . | while IFS=: read -r file name; do go test -run '^$' -fuzz "^${name#func }\$" -fuzztime "${FUZZTIME:-100000x}" -fuzzminimizetime 1000x "$(dirname "$file")" || exit 1; done`,

@@ -82,7 +82,7 @@ type ShaderCache struct {
 // Device chooses the device.
 type Device struct {
 	Backend   string   `group:"device" enum:"auto,vulkan,d3d12,metal" default:"auto" env:"TESSERA_BACKEND" help:"Graphics API: auto, vulkan, d3d12 or metal."`
-	Adapter   Adapters `group:"device" default:"best" placeholder:"N" help:"Adapter by its number in 'tessera devices'; default the best. With several (0,1) or all, the adapters share the tiles of a job; the first one combines them."`
+	Adapter   Adapters `group:"device" default:"best" placeholder:"N" help:"Adapter by its number in 'tessera devices'; default the best. With several (0,1) or all, the adapters share the clips of a batch, or the tiles of a job; the first one combines tiles."`
 	Dawn      string   `group:"device" placeholder:"FILE" help:"Dawn library; default: searched beside the program, in the user's cache and in the system."`
 	Precision string   `group:"device" everyday:"" enum:"auto,f32,f16" default:"auto" help:"Storage of activations: auto (f16 if the GPU supports it), f32 or f16."`
 	ShaderCache
