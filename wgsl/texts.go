@@ -83,7 +83,7 @@ func (l *loader) importing(name string) {
 		if l.stored() == F16 {
 			l.directives += "enable f16;\n"
 		}
-	case "weight", "cards/weight8", "cards/eight":
+	case "weight", "cards/weight8":
 		name += "_" + l.weight.String()
 	}
 	if !strings.Contains(name, "/") {

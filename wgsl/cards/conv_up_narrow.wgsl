@@ -14,7 +14,7 @@
 @group(0) @binding(1) var<storage, read> x0: array<elem4>;
 @group(0) @binding(2) var<storage, read> x1: array<elem4>;
 @group(0) @binding(3) var<storage, read> x2: array<elem4>;
-@group(0) @binding(4) var<storage, read> weight: array<eight>;
+@group(0) @binding(4) var<storage, read> weight: array<weight8>;
 @group(0) @binding(5) var<storage, read> bias: array<vec4<f32>>;
 @group(0) @binding(6) var<storage, read_write> y: array<elem4>;
 

@@ -4,11 +4,11 @@
 // for a workgroup: Intel's compiler would take an instruction and a register for each
 // weight. The kernel binds weight.
 
-#import cards/eight
+#import cards/weight8
 #import sums
 
 const DEPTH: u32 = 16; // vec4s of input channels at a time
-const STAGED: u32 = 4u * DEPTH * TAPS; // eights of weights
+const STAGED: u32 = 4u * DEPTH * TAPS; // weight8s
 const_assert STAGED % WG == 0u;
 
 alias Matrix = array<vec4<f32>, 8>; // weights of four input channels and a block: [input][vec4s of output channels]

@@ -1,4 +1,0 @@
-// eight: eight halves in four words.
-alias eight = vec4<u32>;
-fn head4(e: eight) -> vec4<f32> { return vec4<f32>(unpack2x16float(e.x), unpack2x16float(e.y)); }
-fn tail4(e: eight) -> vec4<f32> { return vec4<f32>(unpack2x16float(e.z), unpack2x16float(e.w)); }
