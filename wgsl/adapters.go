@@ -71,6 +71,13 @@ func isAdreno(info gpu.Info) bool { return info.Vendor == "qualcomm" }
 // f16, but compute it in f32, and compile for seconds.
 func computesF16(info gpu.Info) bool { return info.F16 && !onProcessor(info) }
 
+// unrollsNothing reports whether an adapter's shaders are compiled by DXC, Microsoft's
+// compiler for Direct3D 12 from shader model 6 on, which is the one with subgroups. It
+// unrolls no loop, so arrays that loops index stay in memory, and Dawn has it fuse no
+// product with a sum (docs/benchmarks/dxc.md). FXC, its predecessor, unrolls by itself,
+// and takes three times as long for texts without loops.
+func unrollsNothing(info gpu.Info) bool { return info.Backend == "d3d12" && info.Subgroups }
+
 // setsSubgroups reports whether a shader may set the size of its subgroups. Through
 // Direct3D 12 Dawn reports a smallest size of 8 for some Intel drivers that take no less
 // than 16 (its toggle d3d12_relax_min_subgroup_size_to_8).

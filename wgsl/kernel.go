@@ -63,6 +63,7 @@ type shader struct {
 	words    bool // reads halves of activations as 32-bit words
 	lanes    int  // invocations of a subgroup, which the shader sets; 0: it does not
 	narrow   bool // sets lanes to the adapter's smallest, if the adapter has a choice
+	unrolled bool // loops of #loop are written out, and sums use fma
 	subgroup int  // invocations of a subgroup or workgroup that load a block's weights once and therefore stay together
 }
 
@@ -98,6 +99,16 @@ func (h *shader) withLeakyReLU(leaky bool) *shader {
 	}
 	other := *h
 	other.leaky = true
+	return &other
+}
+
+// forCompiler returns the shader as the adapter's compiler needs it.
+func (h *shader) forCompiler(info gpu.Info) *shader {
+	if !unrollsNothing(info) {
+		return h
+	}
+	other := *h
+	other.unrolled = true
 	return &other
 }
 

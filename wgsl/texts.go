@@ -21,10 +21,14 @@ var texts fs.FS = embedded
 //
 // `#import NAME` inserts a file once: FOLDER/NAME.wgsl, or NAME of shared/. `tile`
 // stands for the constants of the kernel's row. `elem`, `weight` and `weight8` get the
-// requested storage as a suffix; `elem` may also get ReLU or LeakyReLU.
+// requested storage as a suffix; `elem` may also get ReLU or LeakyReLU. `multiply_add`
+// uses fma in an unrolled shader.
 //
 // `#unroll NAME COUNT` repeats the lines up to its `#end` COUNT times, with the number
-// in place of {NAME}. COUNT is a number or a constant of the tile.
+// in place of {NAME}. COUNT is a number, a constant of the tile, or a product of them.
+// `#loop NAME COUNT` makes them a loop, or a block for each number in an unrolled shader;
+// a further condition of the loop may follow. `#copies NAME COUNT` makes them blocks, or a
+// loop in an unrolled shader: a longer text would take DXC too long.
 func (h *shader) source(elem, weight Elem) string {
 	l := loader{shader: h, elem: elem, weight: weight, seen: map[string]bool{}}
 	l.add(h.file)
@@ -85,6 +89,10 @@ func (l *loader) importing(name string) {
 		}
 	case "weight", "cards/weight8":
 		name += "_" + l.weight.String()
+	case "multiply_add":
+		if l.shader.unrolled {
+			name += "_fma"
+		}
 	}
 	if !strings.Contains(name, "/") {
 		name = "shared/" + name
@@ -100,34 +108,72 @@ func (l *loader) stored() Elem {
 	return l.elem
 }
 
-// unroll expands loops.
-func (h *shader) unroll(text string) string {
-	before, rest, ok := strings.Cut(text, "#unroll ")
-	if !ok {
-		return text
+// repeated returns the fields of a line that begins a repeated block, or nil.
+func repeated(line string) []string {
+	kind, _, _ := strings.Cut(line, " ")
+	if kind != "#unroll" && kind != "#loop" && kind != "#copies" {
+		return nil
 	}
-	head, rest, _ := strings.Cut(rest, "\n")
-	name, count, _ := strings.Cut(head, " ")
-	end := 0 // of the block, after nested blocks
-	for open := 1; open > 0; {
-		line, _, _ := strings.Cut(rest[end:], "\n")
-		switch {
-		case strings.HasPrefix(line, "#unroll "):
-			open++
-		case line == "#end":
-			open--
-		}
-		end += len(line) + 1
-	}
-	block := strings.TrimSuffix(rest[:end], "#end\n")
-	for i := range h.count(count) {
-		before += h.unroll(strings.ReplaceAll(block, "{"+name+"}", strconv.Itoa(i)))
-	}
-	return before + h.unroll(rest[end:])
+	return strings.SplitN(line, " ", 4)
 }
 
-// count returns a number, or the value of a constant of the tile.
+// unroll expands #unroll, #loop and #copies.
+func (h *shader) unroll(text string) string {
+	var out strings.Builder
+	for strings.Contains(text, "#") {
+		line, rest, _ := strings.Cut(text, "\n")
+		head := repeated(line)
+		text = rest
+		if head == nil {
+			out.WriteString(line + "\n")
+			continue
+		}
+		end := 0 // of the block, after nested blocks
+		for open := 1; open > 0; {
+			line, _, _ := strings.Cut(rest[end:], "\n")
+			switch {
+			case repeated(line) != nil:
+				open++
+			case line == "#end":
+				open--
+			}
+			end += len(line) + 1
+		}
+		text = rest[end:]
+		out.WriteString(h.repeat(head, strings.TrimSuffix(rest[:end], "#end\n")))
+	}
+	return out.String() + text
+}
+
+// repeat expands the block behind a first line with these fields.
+func (h *shader) repeat(head []string, block string) string {
+	kind, name, count, condition := head[0], head[1], head[2], strings.Join(head[3:], "")
+	replaced := func(text, by string) string { return strings.ReplaceAll(text, "{"+name+"}", by) }
+	if kind == "#loop" && !h.unrolled || kind == "#copies" && h.unrolled {
+		if _, err := strconv.Atoi(count); err == nil {
+			count += "u"
+		}
+		if condition != "" {
+			condition = " " + replaced(condition, name)
+		}
+		return fmt.Sprintf("for (var %[1]s = 0u; %[1]s < %[2]s%[3]s; %[1]s++) {\n%[4]s}\n", name, count, condition, h.unroll(replaced(block, name)))
+	}
+	var out strings.Builder
+	for i := range h.count(count) {
+		if kind == "#unroll" {
+			out.WriteString(h.unroll(replaced(block, strconv.Itoa(i))))
+		} else {
+			out.WriteString("{\n" + h.unroll(replaced(block, fmt.Sprintf("%du", i))) + "}\n")
+		}
+	}
+	return out.String()
+}
+
+// count returns a number, the value of a constant of the tile, or a product of them.
 func (h *shader) count(of string) int {
+	if a, b, ok := strings.Cut(of, "*"); ok {
+		return h.count(a) * h.count(b)
+	}
 	if n, err := strconv.Atoi(of); err == nil {
 		return n
 	}
@@ -136,7 +182,7 @@ func (h *shader) count(of string) int {
 			return c.value
 		}
 	}
-	panic(fmt.Sprintf("wgsl: %s: #unroll %s: no such constant", h.file, of))
+	panic(fmt.Sprintf("wgsl: %s: no constant %s, which a loop counts to", h.file, of))
 }
 
 // tile returns the constants of a shader's text.

@@ -72,10 +72,21 @@ func withoutComments(text string) string {
 	return out.String()
 }
 
-// The lines between #unroll and #end are repeated, including nested blocks.
+// The lines between #unroll, #loop or #copies and #end are repeated, including nested
+// blocks.
 func TestUnroll(t *testing.T) {
 	h := &shader{sizes: []constant{{"ROWS", 2}, {"COLUMNS", 2}, {"NONE", 0}}}
 	got := h.unroll("a\n#unroll r ROWS\nb{r}\n#unroll c COLUMNS\nc{r}{c}\n#end\nd\n#end\n#unroll n NONE\ne\n#end\n#unroll k 3\n{k}\n#end\nf{x}\n")
 	require.Equal(t, "a\nb0\nc00\nc01\nd\nb1\nc10\nc11\nd\n0\n1\n2\nf{x}\n", got)
 	require.Panics(t, func() { h.unroll("#unroll o OTHER\n#end\n") })
+
+	text := "#loop r ROWS*2 && {r} < n\na{r}\n#unroll c COLUMNS\nb{r}{c}\n#end\n#end\n"
+	rolled := "for (var r = 0u; r < ROWS*2 && r < n; r++) {\nar\nbr0\nbr1\n}\n"
+	unrolled := "{\na0u\nb0u0\nb0u1\n}\n{\na1u\nb1u0\nb1u1\n}\n{\na2u\nb2u0\nb2u1\n}\n{\na3u\nb3u0\nb3u1\n}\n"
+	require.Equal(t, rolled, h.unroll(text))
+	copies := "#copies k 2\n{k}\n#end\n"
+	require.Equal(t, "{\n0u\n}\n{\n1u\n}\n", h.unroll(copies))
+	h.unrolled = true
+	require.Equal(t, unrolled, h.unroll(text))
+	require.Equal(t, "for (var k = 0u; k < 2u; k++) {\nk\n}\n", h.unroll(copies))
 }

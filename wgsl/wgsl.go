@@ -80,7 +80,7 @@ func (s *Set) weighted(h *shader, weight Elem, c constants, storage ...gpu.Acces
 // made is weighted for a class of dispatches. Programs of two classes may have equal
 // content; a device compiles it once.
 func (s *Set) made(h *shader, class string, weight Elem, c constants, storage ...gpu.Access) *gpu.Program {
-	h = h.withLeakyReLU(s.Leaky)
+	h = h.withLeakyReLU(s.Leaky).forCompiler(s.info)
 	key := fmt.Sprintf("%s %d %d %d %d %v %v %v %s", h.name(), h.wg, h.pixels, h.block, h.blocks, h.sizes, weight, c, class) // fmt prints a map in key order
 	if p := s.programs[key]; p != nil {
 		return p

@@ -29,19 +29,19 @@ fn fetch(q: u32, lane: u32, at: u32, inside: bool) {
 // multiply adds the products of a row of x under temporal tap k with its three taps.
 fn multiply(sums: ptr<function, Sums>, k: u32, lane: u32, deep: u32) {
     var row = array<Four, INPUTS>();
-    for (var q = 0u; q < INPUTS; q++) {
-        row[q] = pixels[k][q][lane];
-    }
+#loop q INPUTS
+    row[{q}] = pixels[k][{q}][lane];
+#end
     var parts = begin(sums);
-    for (var j = 0u; j < 3u; j++) {
-        for (var i = 0u; i < 4u; i++) {
-            let at = (j * 4u + i) * PIECES;
-            let m = eight(matrices[deep][k][at], matrices[deep][k][at + PIECES - 1u]);
-            for (var p = 0u; p < PIXELS; p++) {
-                add8(&parts, p, numbers(row[STRIDE * p + j])[i], m);
-            }
-        }
-    }
+#loop j 3
+#loop i 4
+    let at = ({j} * 4u + {i}) * PIECES;
+    let m = eight(matrices[deep][k][at], matrices[deep][k][at + PIECES - 1u]);
+#loop p PIXELS
+    add8(&parts, {p}, numbers(row[STRIDE * {p} + {j}])[{i}], m);
+#end
+#end
+#end
     finish(sums, &parts);
 }
 
@@ -86,8 +86,8 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
                 }
             }
             workgroupBarrier();
-#unroll k 3
-            if KT > {k}u { multiply(&sums, {k}u, lane, deep); }
+#copies k 3
+            if KT > {k} { multiply(&sums, {k}, lane, deep); }
 #end
         }
     }

@@ -35,8 +35,8 @@ fn frames(sums: ptr<function, Sums>, odd: ptr<function, Sums>, part: ptr<functio
             multiply(odd, &e, w + 3u * tap);
         }
     }
-    for (var n = 0u; n < PIXELS * WIDE; n++) {
-        (*sums)[n] += m1[n] + m2[n];
-        (*odd)[n] += m1[n] - m2[n];
-    }
+#loop n PIXELS*WIDE
+    (*sums)[{n}] += m1[{n}] + m2[{n}];
+    (*odd)[{n}] += m1[{n}] - m2[{n}];
+#end
 }

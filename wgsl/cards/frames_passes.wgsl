@@ -59,11 +59,11 @@ fn frames(sums: ptr<function, Sums>, odd: ptr<function, Sums>, part: ptr<functio
     var even = Sums(); // m1
     *odd = Sums();     // m2
     inner(&even, odd, part);
-    for (var n = 0u; n < PIXELS * WIDE; n++) {
-        let m1 = even[n] + (*sums)[n];
-        (*sums)[n] = m1 + (*odd)[n];
-        (*odd)[n] = m1 - (*odd)[n];
-    }
+#loop n PIXELS*WIDE
+    let m1 = even[{n}] + (*sums)[{n}];
+    (*sums)[{n}] = m1 + (*odd)[{n}];
+    (*odd)[{n}] = m1 - (*odd)[{n}];
+#end
     outer(sums, false, part);
     outer(odd, true, part);
 }

@@ -13,8 +13,7 @@
 const LANES: u32 = 8;
 const DEPTH: u32 = 4;                  // vec4s of input channels at a time
 const FETCHED: u32 = WG / DEPTH;       // pixels fetched at once
-const FETCHES: u32 = LANES * PIXELS / FETCHED;
-const_assert WG == LANES * LANES;
+const_assert WG == LANES * LANES && LANES * PIXELS == 4u * FETCHED;
 
 const PER_FOUR: u32 = 4u * PIECES;     // pieces of weights
 const_assert LANES % PER_FOUR == 0u;
@@ -32,13 +31,15 @@ fn multiply(sums: ptr<function, Sums>, lane: u32, deep: u32) {
     var parts = begin(sums);
     for (var c = 0u; c < DEPTH; c++) {
         var row = array<Four, PIXELS>();
-        for (var p = 0u; p < PIXELS; p++) {
-            row[p] = pixels[c][p][lane];
-        }
-        for (var i = 0u; i < 4u; i++) {
-            let m = eight(matrices[deep][c][i * PIECES], matrices[deep][c][i * PIECES + PIECES - 1u]);
-            for (var p = 0u; p < PIXELS; p++) { add8(&parts, p, numbers(row[p])[i], m); }
-        }
+#loop p PIXELS
+        row[{p}] = pixels[c][{p}][lane];
+#end
+#loop i 4
+        let m = eight(matrices[deep][c][{i} * PIECES], matrices[deep][c][{i} * PIECES + PIECES - 1u]);
+#loop p PIXELS
+        add8(&parts, {p}, numbers(row[{p}])[{i}], m);
+#end
+#end
     }
     finish(sums, &parts);
 }
@@ -61,10 +62,10 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     let w_block = (params.weight_at + block_in * params.weight_stride) / (WIDE / PIECES) + nth;
     let n = local / DEPTH; // the first pixel that this invocation fetches
     let d = local % DEPTH; // and its channels
-    var line = array<u32, FETCHES>();
-    for (var p = 0u; p < FETCHES; p++) {
-        line[p] = f * params.x_stride + min(first + n + p * FETCHED, params.P - 1u) * params.C_in4;
-    }
+    var line = array<u32, 4>();
+#loop p 4
+    line[{p}] = f * params.x_stride + min(first + n + {p} * FETCHED, params.P - 1u) * params.C_in4;
+#end
     for (var k = 0u; k < KT; k++) {
         for (var c = 0u; c < params.C_in4; c += DEPTH) {
             let inside = c + d < params.C_in4;
@@ -72,7 +73,9 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
             workgroupBarrier();
 #unroll k 3
             if KT > {k}u && (KT == 1u || k == {k}u) {
-                for (var p = 0u; p < FETCHES; p++) { keep(n + p * FETCHED, d, four(x{k}[params.x{k}_at + line[p] + column]), inside); }
+#loop p 4
+                keep(n + {p} * FETCHED, d, four(x{k}[params.x{k}_at + line[{p}] + column]), inside);
+#end
             }
 #end
             for (var j = 0u; j < DEPTH * PER_FOUR / LANES; j++) {

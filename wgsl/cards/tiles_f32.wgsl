@@ -2,6 +2,7 @@
 
 #import weight
 #import sums
+#import multiply_add
 
 alias Four = vec4<f32>;      // channels of a pixel
 alias Piece = vec4<f32>;     // of weights
@@ -24,8 +25,8 @@ fn begin(sums: ptr<function, Sums>) -> Parts { return *sums; }
 
 // add8 adds the products of one channel of pixel p.
 fn add8(parts: ptr<function, Parts>, p: u32, v: f32, m: Eight) {
-    (*parts)[WIDE * p] += v * m.a;
-    (*parts)[WIDE * p + 1u] += v * m.b;
+    (*parts)[WIDE * p] = multiply_add((*parts)[WIDE * p], v, m.a);
+    (*parts)[WIDE * p + 1u] = multiply_add((*parts)[WIDE * p + 1u], v, m.b);
 }
 
 fn finish(sums: ptr<function, Sums>, parts: ptr<function, Parts>) { *sums = *parts; }

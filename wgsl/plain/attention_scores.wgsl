@@ -13,6 +13,7 @@
 #import tile
 #import elem
 #import attention_scores_head
+#import multiply_add
 
 // keys4 transposes four channels of four keys.
 fn keys4(at: vec4<u32>, c: u32) -> mat4x4<f32> {
@@ -27,7 +28,9 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     if i0 >= params.queries { return; }
 
     var q_at = array<u32, PIXELS>();
-    for (var i = 0u; i < PIXELS; i++) { q_at[i] = params.q_at + min(i0 + i, params.queries - 1u) * 3u * params.C4; }
+#loop i PIXELS
+    q_at[{i}] = params.q_at + min(i0 + {i}, params.queries - 1u) * 3u * params.C4;
+#end
     let k = vec4<u32>(params.C4);
     let k0_at = vec4<u32>(token(j0), token(j0 + 1u), token(j0 + 2u), token(j0 + 3u)) + k;
     let k1_at = vec4<u32>(token(j0 + 4u), token(j0 + 5u), token(j0 + 6u), token(j0 + 7u)) + k;
@@ -36,11 +39,11 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     for (var c = 0u; c < params.C4; c++) {
         let a = keys4(k0_at, c);
         let b = keys4(k1_at, c);
-        for (var i = 0u; i < PIXELS; i++) {
-            let v = load4(q[q_at[i] + c]);
-            sums[2u * i] += v.x * a[0] + v.y * a[1] + v.z * a[2] + v.w * a[3];
-            sums[2u * i + 1u] += v.x * b[0] + v.y * b[1] + v.z * b[2] + v.w * b[3];
-        }
+#loop i PIXELS
+        let v = load4(q[q_at[{i}] + c]);
+        sums[2u * {i}] = multiply_add4(sums[2u * {i}], v, a[0], a[1], a[2], a[3]);
+        sums[2u * {i} + 1u] = multiply_add4(sums[2u * {i} + 1u], v, b[0], b[1], b[2], b[3]);
+#end
     }
 
     let lowest = vec4<f32>(LOWEST);
@@ -48,11 +51,11 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     let first = params.key + j0 + vec4<u32>(0u, 1u, 2u, 3u);
     // Constant length, with the bound inside: otherwise compilers of cards keep the
     // sums in memory.
-    for (var i = 0u; i < PIXELS && (!ROLLED || i0 + i < params.queries); i++) {
-        if i0 + i < params.queries {
-            let at = ((i0 + i) * params.keys + j0) / 4u;
-            s[at] = select(lowest, sums[2u * i] * params.scale, first < n);
-            s[at + 1u] = select(lowest, sums[2u * i + 1u] * params.scale, first + 4u < n);
-        }
+#loop i PIXELS && (!ROLLED || i0 + {i} < params.queries)
+    if i0 + {i} < params.queries {
+        let at = ((i0 + {i}) * params.keys + j0) / 4u;
+        s[at] = select(lowest, sums[2u * {i}] * params.scale, first < n);
+        s[at + 1u] = select(lowest, sums[2u * {i} + 1u] * params.scale, first + 4u < n);
     }
+#end
 }

@@ -13,6 +13,7 @@
 #import tile
 #import elem
 #import attention_values_head
+#import multiply_add
 
 // value returns four channels of key j's value, with j clamped into the frame.
 fn value(j: u32, column: u32) -> vec4<f32> {
@@ -29,15 +30,15 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
 
     var s_at = array<u32, PIXELS>();
     var sums = array<vec4<f32>, 2u * PIXELS>(); // [query][two vec4s of channels]
-    for (var i = 0u; i < PIXELS; i++) {
-        let q = min(i0 + i, params.queries - 1u);
-        s_at[i] = q * params.keys / 4u;
-        if params.key > 0u {
-            let decay = state[q].z;
-            sums[2u * i] = decay * acc[q * params.C4 + column0];
-            sums[2u * i + 1u] = decay * acc[q * params.C4 + column1];
-        }
+#loop i PIXELS
+    let q = min(i0 + {i}, params.queries - 1u);
+    s_at[{i}] = q * params.keys / 4u;
+    if params.key > 0u {
+        let decay = state[q].z;
+        sums[2u * {i}] = decay * acc[q * params.C4 + column0];
+        sums[2u * {i} + 1u] = decay * acc[q * params.C4 + column1];
     }
+#end
     for (var j = 0u; j < params.keys; j += 4u) {
         let a0 = value(j, column0);
         let a1 = value(j, column1);
@@ -47,20 +48,20 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
         let c1 = value(j + 2u, column1);
         let d0 = value(j + 3u, column0);
         let d1 = value(j + 3u, column1);
-        for (var i = 0u; i < PIXELS; i++) {
-            let v = s[s_at[i] + j / 4u];
-            sums[2u * i] += v.x * a0 + v.y * b0 + v.z * c0 + v.w * d0;
-            sums[2u * i + 1u] += v.x * a1 + v.y * b1 + v.z * c1 + v.w * d1;
-        }
+#loop i PIXELS
+        let v = s[s_at[{i}] + j / 4u];
+        sums[2u * {i}] = multiply_add4(sums[2u * {i}], v, a0, b0, c0, d0);
+        sums[2u * {i} + 1u] = multiply_add4(sums[2u * {i} + 1u], v, a1, b1, c1, d1);
+#end
     }
 
     // Constant length, with the bounds inside: otherwise compilers of cards keep the
     // sums in memory.
-    for (var i = 0u; i < PIXELS && (!ROLLED || i0 + i < params.queries); i++) {
-        for (var h = 0u; h < 2u; h++) {
-            if i0 + i < params.queries && column0 + h < params.C4 {
-                put(sums[2u * i + h], i0 + i, column0 + h);
-            }
-        }
+#loop i PIXELS && (!ROLLED || i0 + {i} < params.queries)
+#loop h 2
+    if i0 + {i} < params.queries && column0 + {h} < params.C4 {
+        put(sums[2u * {i} + {h}], i0 + {i}, column0 + {h});
     }
+#end
+#end
 }

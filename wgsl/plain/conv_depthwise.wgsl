@@ -14,6 +14,7 @@
 
 #import tile
 #import elem
+#import multiply_add
 
 struct Params {
     first: vec4<u32>,
@@ -66,7 +67,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
                 }
 #unroll p PIXELS
                 if j >= {p}u && j - {p}u < SIDE {
-                    sums[{p}] += v * weight[(k * SIDE + j - {p}u) * C_out4 + c];
+                    sums[{p}] = multiply_adds(sums[{p}], v, weight[(k * SIDE + j - {p}u) * C_out4 + c]);
                 }
 #end
             }

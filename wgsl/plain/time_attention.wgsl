@@ -14,6 +14,7 @@
 
 #import tile
 #import elem
+#import multiply_add
 
 struct Params {
     first: vec4<u32>,
@@ -34,8 +35,6 @@ struct Params {
 
 override UNIT: bool = false;
 
-const PART: u32 = BLOCK / 4u; // vec4s of an invocation
-
 @compute @workgroup_size(WG)
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) local: u32) {
     let group = workgroup + params.first.xyz;
@@ -43,10 +42,10 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     if i >= params.W * params.blocks { return; }
     let t = group.z;
     let pixel = group.y * params.W + i / params.blocks;
-    let parts = (params.D4 + PART - 1u) / PART; // of a head
+    let parts = (params.D4 + WIDE - 1u) / WIDE; // of a head
     let head = i % params.blocks / parts * params.D4;
-    let begin = i % params.blocks % parts * PART; // within the head
-    let n = min(PART, params.D4 - begin);
+    let begin = i % params.blocks % parts * WIDE; // within the head
+    let n = min(WIDE, params.D4 - begin);
     let first = params.qkv_at + pixel * 3u * params.C4 + head; // of frame 0
     let query = first + t * params.qkv_stride;
 
@@ -62,7 +61,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
 
     var maximum = -3.0e38;
     var powers = 0.0;
-    var sums = array<vec4<f32>, PART>();
+    var sums = array<vec4<f32>, WIDE>();
     for (var s = 0u; s <= t; s++) {
         let key = first + s * params.qkv_stride + params.C4;
         var score = 0.0;
@@ -80,12 +79,12 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
         maximum = most;
         powers = powers * shrink + power;
         let value = key + params.C4 + begin;
-        for (var c = 0u; c < n; c++) {
-            sums[c] = sums[c] * shrink + power * load4(qkv[value + c]);
-        }
+#loop c WIDE && {c} < n
+        if {c} < n { sums[{c}] = multiply_add(sums[{c}] * shrink, power, load4(qkv[value + {c}])); }
+#end
     }
     let at = params.o_at + t * params.o_stride + pixel * params.C4 + head + begin;
-    for (var c = 0u; c < n; c++) {
-        o[at + c] = store4(sums[c] / powers);
-    }
+#loop c WIDE && {c} < n
+    if {c} < n { o[at + {c}] = store4(sums[{c}] / powers); }
+#end
 }

@@ -34,17 +34,17 @@ fn spot(segment: u32, block: u32) -> Spot {
 // add_cells adds the biases of the cells inside of x.
 fn add_cells(sums: ptr<function, Sums>, under: ptr<function, Columns>, to: Spot) {
     let at = (BIASES * to.block + 1u) * WIDE;
-    for (var i = 0u; i < 4u; i++) {
-        let row = to.row + i32(i / 2u);
-        let here = row >= 0 && row < i32(params.H_in);
-        let b0 = bias[at + i * WIDE];
-        let b1 = bias[at + i * WIDE + 1u];
-        for (var p = 0u; p < PIXELS; p++) {
-            let inside = (*under).inside[p + i % 2u] && here;
-            (*sums)[p * WIDE] += select(vec4<f32>(), b0, inside);
-            (*sums)[p * WIDE + 1u] += select(vec4<f32>(), b1, inside);
-        }
-    }
+#loop i 4
+    let row = to.row + i32({i} / 2u);
+    let here = row >= 0 && row < i32(params.H_in);
+    let b0 = bias[at + {i} * WIDE];
+    let b1 = bias[at + {i} * WIDE + 1u];
+#loop p PIXELS
+    let inside = (*under).inside[{p} + {i} % 2u] && here;
+    (*sums)[{p} * WIDE] += select(vec4<f32>(), b0, inside);
+    (*sums)[{p} * WIDE + 1u] += select(vec4<f32>(), b1, inside);
+#end
+#end
 }
 
 // place returns the offset of pixel number `pixel` in the row that starts at `line`.

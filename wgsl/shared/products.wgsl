@@ -3,6 +3,7 @@
 
 #import weight
 #import sums
+#import multiply_add
 
 const MATRIX: u32 = 4u * WIDE; // vec4s of a Matrix
 
@@ -29,6 +30,6 @@ fn matrix(at: u32) -> Matrix {
 
 // add adds the products of four channels of x to the sums of pixel p.
 fn add(sums: ptr<function, Sums>, p: u32, v: vec4<f32>, m: Matrix) {
-    (*sums)[WIDE * p] += v.x * m.a0 + v.y * m.b0 + v.z * m.c0 + v.w * m.d0;
-    (*sums)[WIDE * p + 1u] += v.x * m.a1 + v.y * m.b1 + v.z * m.c1 + v.w * m.d1;
+    (*sums)[WIDE * p] = multiply_add4((*sums)[WIDE * p], v, m.a0, m.b0, m.c0, m.d0);
+    (*sums)[WIDE * p + 1u] = multiply_add4((*sums)[WIDE * p + 1u], v, m.a1, m.b1, m.c1, m.d1);
 }

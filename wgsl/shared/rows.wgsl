@@ -7,10 +7,10 @@ alias Row = array<vec4<f32>, INPUTS>; // of pixels under the taps, four channels
 
 // multiply adds the products with weights from `at` on.
 fn multiply(sums: ptr<function, Sums>, row: ptr<function, Row>, at: u32) {
-    for (var j = 0u; j < TAPS; j++) {
-        let m = matrix(at + j * MATRIX);
-        for (var p = 0u; p < PIXELS; p++) {
-            add(sums, p, (*row)[STRIDE * p + j], m);
-        }
-    }
+#loop j TAPS
+    let m = matrix(at + {j} * MATRIX);
+#loop p PIXELS
+    add(sums, {p}, (*row)[STRIDE * {p} + {j}], m);
+#end
+#end
 }

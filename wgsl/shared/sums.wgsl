@@ -29,24 +29,24 @@ fn seat(group: vec3<u32>, local: u32) -> Seat {
 fn start(sums: ptr<function, Sums>, block: u32) {
     let b0 = bias[BIASES * block * WIDE];
     let b1 = bias[BIASES * block * WIDE + 1u];
-    for (var p = 0u; p < PIXELS; p++) {
-        (*sums)[p * WIDE] = b0;
-        (*sums)[p * WIDE + 1u] = b1;
-    }
+#loop p PIXELS
+    (*sums)[{p} * WIDE] = b0;
+    (*sums)[{p} * WIDE + 1u] = b1;
+#end
 }
 
 // store writes the pixels of frame f from `pixel` on, up to `end`. The loop has a
 // constant length with the bound inside, because compilers of cards otherwise keep the
 // sums in memory. On processors memory is faster, so ROLLED has a variable length.
 fn store(sums: ptr<function, Sums>, f: u32, pixel: u32, end: u32, block: u32) {
-    for (var p = 0u; p < PIXELS && (!ROLLED || pixel + p < end); p++) {
-        for (var h = 0u; h < WIDE; h++) {
-            let o = block * WIDE + h;
-            if pixel + p < end {
-                put((*sums)[p * WIDE + h], place(f, pixel + p, o), o);
-            }
-        }
+#loop p PIXELS && (!ROLLED || pixel + {p} < end)
+#loop h WIDE
+    let o = block * WIDE + {h};
+    if pixel + {p} < end {
+        put((*sums)[{p} * WIDE + {h}], place(f, pixel + {p}, o), o);
     }
+#end
+#end
 }
 
 // put writes the four channels o of a pixel.
