@@ -68,8 +68,11 @@ func isAMD(info gpu.Info) bool { return info.Vendor == "amd" }
 func isAdreno(info gpu.Info) bool { return info.Vendor == "qualcomm" }
 
 // computesF16 reports whether an adapter computes in f16. Drivers for processors offer
-// f16, but compute it in f32, and compile for seconds.
-func computesF16(info gpu.Info) bool { return info.F16 && !onProcessor(info) }
+// f16, but compute it in f32, and compile for seconds. Through Direct3D 12, Dawn's bitcast
+// of words to halves, which these kernels use, converts each half to f32 and back.
+func computesF16(info gpu.Info) bool {
+	return info.F16 && !onProcessor(info) && info.Backend != "d3d12"
+}
 
 // unrollsNothing reports whether an adapter's shaders are compiled by DXC, Microsoft's
 // compiler for Direct3D 12 from shader model 6 on, which is the one with subgroups. It

@@ -29,6 +29,13 @@ func TestUnrolledTexts(t *testing.T) {
 	assert.Contains(t, text, "fma(")
 }
 
+// Through Direct3D 12 a card takes no kernel of halves: their bitcasts convert there.
+func TestHalvesThroughDXC(t *testing.T) {
+	for _, operation := range []string{"conv3d", "conv3d_strided", "pointwise"} {
+		assert.Equal(t, []string{"plain", "tiled"}, slices.DeleteFunc(Kernels(operation, F16, throughDXC), func(name string) bool { return name == "narrow" }), operation)
+	}
+}
+
 // TestUnrolled runs cases of the kernels that cards take as they are compiled through
 // Direct3D 12. Lavapipe compiles them for half a minute each.
 func TestUnrolled(t *testing.T) {
