@@ -99,3 +99,27 @@ func TestBatchInterrupted(t *testing.T) {
 	assert.Equal(t, batch.Interrupted, outcomes(t, string(text))["latent"].Status)
 	isEmpty(t, out)
 }
+
+// Ctrl-C ends the clips of all adapters, and the batch says how many are done.
+func TestBatchSideBySideInterrupted(t *testing.T) {
+	t.Parallel()
+	needDevice(t)
+	in, out := latentFile(t, 16, 9, 32, 32), t.TempDir()
+	var lines []string
+	for _, name := range []string{"a", "b", "c"} {
+		lines = append(lines, fmt.Sprintf(`{"name": %q, "input": %q, "output": %q}`, name, in, filepath.Join(out, name)))
+	}
+	stdout := filepath.Join(t.TempDir(), "stdout")
+	f, err := os.Create(stdout)
+	require.NoError(t, err)
+	defer f.Close()
+	cmd := exec.Command(built.program, "batch", "-m", tiny, "--manifest", manifest(t, lines...), "--adapter=0,0", events)
+	cmd.Stdout = f
+	code, stderr := interruptedCommand(t, os.Interrupt, cmd, func() {})
+	assert.Equal(t, job.ExitInterrupted, code, stderr)
+	assert.Contains(t, stderr, `"text":"2 of 3 clips: 2 interrupted"`)
+	text, err := os.ReadFile(stdout)
+	require.NoError(t, err)
+	assert.Equal(t, map[string]string{"a": batch.Interrupted, "b": batch.Interrupted}, statuses(t, string(text)))
+	isEmpty(t, out)
+}
