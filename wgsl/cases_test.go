@@ -1,12 +1,15 @@
 package wgsl
 
 import (
+	flags "flag"
+	"fmt"
 	"hash/fnv"
 	"math"
 	"math/rand/v2"
 	"os"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -50,39 +53,39 @@ func format(e Elem) gputest.Format {
 //	usual    the kernel that the device takes, in every storage
 //	(unset)  also the others in packed halves, and the plain one in f32
 //	all      every kernel in every storage
-//	rest     what usual with -short leaves out of the usual kernel, and as many cases of
-//	         each other kernel, in every storage, as -short has
+//	rest     what usual with -short leaves out of the usual kernel; as many cases of each
+//	         other kernel, in every storage, as -short has; and all in packed halves of
+//	         those that need such a device, since SwiftShader cannot run them
 //	NAME     the kernels of that name; halves run as on a card, which they are for
 //	OPERATION/NAME ...  these kernels; behind usual, those of them that the device takes
 func eachKernel(t *testing.T, operation, name string, dev *gpu.Device, run func(t *testing.T, s *Set)) {
-	eachKernelIn(t, []Elem{F32, F16, Packed}, operation, name, dev, run)
+	eachKernelIn(t, []Elem{F32, F16, Packed}, nil, operation, name, dev, run)
 }
 
 // eachWeights is eachKernel with weights in f32 and in halves. In a browser, each
 // storage has only its own weights: natively, the other combinations run the same text.
 func eachWeights(t *testing.T, operation, name string, dev *gpu.Device, run func(t *testing.T, s *Set, weights Elem)) {
 	whole, halves := []Elem{F32, F16, Packed}, []Elem{F32, F16, Packed}
-	switch {
-	case inBrowser():
+	if inBrowser() {
 		whole, halves = []Elem{F32}, []Elem{F16, Packed}
-	case askedSet() == "usual": // models in f16 and packed have weights in halves
-		whole = []Elem{F32}
 	}
-	eachKernelIn(t, whole, operation, name, dev, func(t *testing.T, s *Set) {
-		if s.Elem == Packed { // weights in f32 with activations in halves
+	// Models in f16 and packed have weights in halves.
+	eachKernelIn(t, whole, []Elem{F16, Packed}, operation, name, dev, func(t *testing.T, s *Set) {
+		if s.Elem == Packed {
 			testenv.Long(t)
 		}
 		run(t, s, F32)
 	})
-	eachKernelIn(t, halves, operation, name+"/half_weights", dev, func(t *testing.T, s *Set) { run(t, s, Packed) })
+	eachKernelIn(t, halves, nil, operation, name+"/half_weights", dev, func(t *testing.T, s *Set) { run(t, s, Packed) })
 }
 
 // inBrowser reports whether the test runs in a browser. There only what a page uses is
 // tested; native tests cover other adapters, also on the browser's driver.
 func inBrowser() bool { return runtime.GOOS == "js" && askedSet() != "all" }
 
-// eachKernelIn is eachKernel for some storages of activations.
-func eachKernelIn(t *testing.T, storages []Elem, operation, name string, dev *gpu.Device, run func(t *testing.T, s *Set)) {
+// eachKernelIn is eachKernel for some storages of activations. In those of long, -short
+// leaves out the usual kernel.
+func eachKernelIn(t *testing.T, storages, long []Elem, operation, name string, dev *gpu.Device, run func(t *testing.T, s *Set)) {
 	at := slices.IndexFunc(tables, func(t table) bool { return t.operation == operation })
 	require.GreaterOrEqual(t, at, 0, "no table of %s", operation)
 	info := dev.Info()
@@ -102,8 +105,9 @@ func eachKernelIn(t *testing.T, storages []Elem, operation, name string, dev *gp
 			if k.name != usual && !others(i, k, e) {
 				continue
 			}
-			inShort := short(full, e, i == 0, k.name == usual)
-			if askedSet() == "rest" && inShort == (k.name == usual) || !inShort && testenv.Short(t) {
+			isUsual := k.name == usual
+			inShort := short(full, e, i == 0, isUsual) && !(isUsual && slices.Contains(long, e))
+			if askedSet() == "rest" && !inRest(k, e, info, isUsual, inShort) || !inShort && testenv.Short(t) {
 				continue
 			}
 			t.Run(full, func(t *testing.T) {
@@ -172,6 +176,60 @@ func short(name string, e Elem, plain, usual bool) bool {
 	h := fnv.New32a()
 	h.Write([]byte(name))
 	return h.Sum32()%share == 0
+}
+
+// inRest reports whether TABLES=rest runs a case. Of the usual kernel, make test has run
+// those that are in -short.
+func inRest(k kernel, e Elem, info gpu.Info, usual, inShort bool) bool {
+	if usual {
+		return !inShort
+	}
+	return inShort || e == Packed && k.needs != nil && k.needs(info)
+}
+
+// TABLES=usual with -short and TABLES=rest together run each case of the usual kernel
+// once, and in packed halves those of each kernel that needs a device like this one.
+func TestRestCompletesUsual(t *testing.T) {
+	if runtime.GOOS == "js" {
+		t.Skip("a browser runs all cases at once")
+	}
+	dev := gputest.Open(t)
+	info := dev.Info()
+	defer flags.Set("test.short", strconv.FormatBool(testing.Short()))
+	type part struct {
+		operation, kernel string
+		e, weights        Elem
+	}
+	const cases = 12
+	ran := map[part]int{}
+	for _, run := range []struct{ set, short string }{{"usual", "true"}, {"rest", "false"}} {
+		t.Setenv("TABLES", run.set)
+		require.NoError(t, flags.Set("test.short", run.short))
+		for _, operation := range []string{"conv3d", "pointwise"} {
+			for i := range cases {
+				eachWeights(t, operation, fmt.Sprint(operation, i), dev, func(t *testing.T, s *Set, weights Elem) {
+					ran[part{operation, s.find(operation, nil).name, s.Elem, weights}]++
+				})
+			}
+		}
+	}
+	for _, table := range tables {
+		if table.operation != "conv3d" && table.operation != "pointwise" {
+			continue
+		}
+		usual := (&Set{info: info, tables: tables}).find(table.operation, nil).name
+		for _, k := range table.kernels {
+			for _, e := range []Elem{F32, F16, Packed} {
+				if e == F16 && !info.F16 || k.name != usual && (e != Packed || k.onlyF16 || k.needs == nil || !k.needs(info)) {
+					continue
+				}
+				for _, weights := range []Elem{F32, Packed} {
+					p := part{table.operation, k.name, e, weights}
+					require.Equal(t, cases, ran[p], "%v", p)
+				}
+			}
+		}
+	}
 }
 
 // otherKernels skips a test of kernels that the device does not use, if TABLES=usual

@@ -30,7 +30,7 @@ var rowsCases = []convVariant{
 func TestConv3DWinogradRows(t *testing.T) {
 	dev := gputest.Open(t)
 	for _, c := range rowsCases {
-		eachKernelIn(t, []Elem{F32}, "conv3d_winograd_rows", c.name, dev, func(t *testing.T, s *Set) {
+		eachKernelIn(t, []Elem{F32}, nil, "conv3d_winograd_rows", c.name, dev, func(t *testing.T, s *Set) {
 			for _, weights := range []Elem{F32, Packed} {
 				test := rowsCase(s, c, weights)
 				test.Run(t, dev)
