@@ -56,6 +56,7 @@ func format(e Elem) gputest.Format {
 //	rest     what usual with -short leaves out of the usual kernel; as many cases of each
 //	         other kernel, in every storage, as -short has; and all in packed halves of
 //	         those that need such a device, since SwiftShader cannot run them
+//	unrolled the kernels of every adapter and of cards, as DXC compiles them
 //	NAME     the kernels of that name; halves run as on a card, which they are for
 //	OPERATION/NAME ...  these kernels; behind usual, those of them that the device takes
 func eachKernel(t *testing.T, operation, name string, dev *gpu.Device, run func(t *testing.T, s *Set)) {
@@ -91,6 +92,9 @@ func eachKernelIn(t *testing.T, storages, long []Elem, operation, name string, d
 	info := dev.Info()
 	if strings.HasSuffix(os.Getenv("TABLES"), "f16") {
 		info.Type = ""
+	}
+	if askedSet() == "unrolled" {
+		info.Backend, info.Type, info.Subgroups = "d3d12", "", true
 	}
 	usual := (&Set{info: info, tables: tables}).find(operation, nil).name
 	for i, k := range tables[at].kernels {
@@ -129,7 +133,7 @@ func eachKernelIn(t *testing.T, storages, long []Elem, operation, name string, d
 // kernels that it is limited to.
 func asked() (set string, names []string) {
 	words := strings.Fields(os.Getenv("TABLES"))
-	if len(words) > 0 && slices.Contains([]string{"usual", "all", "rest"}, words[0]) {
+	if len(words) > 0 && slices.Contains([]string{"usual", "all", "rest", "unrolled"}, words[0]) {
 		return words[0], words[1:]
 	}
 	return "", words
@@ -154,6 +158,8 @@ func others(i int, k kernel, e Elem) bool {
 		return true
 	case "usual":
 		return false
+	case "unrolled":
+		return !k.onlyF16 && !strings.HasPrefix(k.shaders[0].file, "processors/")
 	}
 	if inBrowser() && i > 0 {
 		return false

@@ -27,7 +27,7 @@ var texts fs.FS = embedded
 // `#unroll NAME COUNT` repeats the lines up to its `#end` COUNT times, with the number
 // in place of {NAME}. COUNT is a number, a constant of the tile, or a product of them.
 // `#loop NAME COUNT` makes them a loop, or a block for each number in an unrolled shader;
-// a further condition of the loop may follow. `#copies NAME COUNT` makes them blocks, or a
+// a further condition may follow, of the loop or of each block. `#copies NAME COUNT` makes them blocks, or a
 // loop in an unrolled shader: a longer text would take DXC too long.
 func (h *shader) source(elem, weight Elem) string {
 	l := loader{shader: h, elem: elem, weight: weight, seen: map[string]bool{}}
@@ -154,16 +154,19 @@ func (h *shader) repeat(head []string, block string) string {
 			count += "u"
 		}
 		if condition != "" {
-			condition = " " + replaced(condition, name)
+			count += " " + replaced(condition, name)
 		}
-		return fmt.Sprintf("for (var %[1]s = 0u; %[1]s < %[2]s%[3]s; %[1]s++) {\n%[4]s}\n", name, count, condition, h.unroll(replaced(block, name)))
+		return fmt.Sprintf("for (var %[1]s = 0u; %[1]s < %[2]s; %[1]s++) {\n%[3]s}\n", name, count, h.unroll(replaced(block, name)))
+	}
+	if condition != "" {
+		condition = "if " + strings.TrimPrefix(condition, "&& ") + " "
 	}
 	var out strings.Builder
 	for i := range h.count(count) {
 		if kind == "#unroll" {
 			out.WriteString(h.unroll(replaced(block, strconv.Itoa(i))))
 		} else {
-			out.WriteString("{\n" + h.unroll(replaced(block, fmt.Sprintf("%du", i))) + "}\n")
+			out.WriteString(h.unroll(replaced(condition+"{\n"+block+"}\n", fmt.Sprintf("%du", i))))
 		}
 	}
 	return out.String()

@@ -82,7 +82,7 @@ func TestUnroll(t *testing.T) {
 
 	text := "#loop r ROWS*2 && {r} < n\na{r}\n#unroll c COLUMNS\nb{r}{c}\n#end\n#end\n"
 	rolled := "for (var r = 0u; r < ROWS*2 && r < n; r++) {\nar\nbr0\nbr1\n}\n"
-	unrolled := "{\na0u\nb0u0\nb0u1\n}\n{\na1u\nb1u0\nb1u1\n}\n{\na2u\nb2u0\nb2u1\n}\n{\na3u\nb3u0\nb3u1\n}\n"
+	unrolled := "if 0u < n {\na0u\nb0u0\nb0u1\n}\nif 1u < n {\na1u\nb1u0\nb1u1\n}\nif 2u < n {\na2u\nb2u0\nb2u1\n}\nif 3u < n {\na3u\nb3u0\nb3u1\n}\n"
 	require.Equal(t, rolled, h.unroll(text))
 	copies := "#copies k 2\n{k}\n#end\n"
 	require.Equal(t, "{\n0u\n}\n{\n1u\n}\n", h.unroll(copies))

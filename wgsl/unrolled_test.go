@@ -23,7 +23,7 @@ func TestUnrolledTexts(t *testing.T) {
 	h := row(t, "conv3d", "plain").shaders[0]
 	loop := "for (var p = 0u; p < PIXELS; p++) {"
 	assert.Contains(t, h.forCompiler(gpu.Info{Backend: "vulkan", Subgroups: true}).source(F32, F32), loop)
-	assert.Contains(t, h.forCompiler(gpu.Info{Backend: "d3d12"}).source(F32, F32), loop, "FXC unrolls by itself")
+	assert.Contains(t, h.forCompiler(gpu.Info{Backend: "d3d12"}).source(F32, F32), loop, "FXC unrolls")
 	text := h.forCompiler(throughDXC).source(F32, F32)
 	assert.NotContains(t, text, loop)
 	assert.Contains(t, text, "fma(")

@@ -55,10 +55,10 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     if FOURS {
         v = load4(x[pixel + (phase * STRIDE + o) / 4u]);
     } else {
-        for (var k = 0u; k < 4u && o + k < params.C_out; k++) {
-            let c = (phase * STRIDE + o + k) / REP;
-            v[k] = load4(x[pixel + c / 4u])[c % 4u];
-        }
+#loop k 4 && o + {k} < params.C_out
+        let c = (phase * STRIDE + o + {k}) / REP;
+        v[{k}] = load4(x[pixel + c / 4u])[c % 4u];
+#end
     }
     let at = params.y_at + (group.z * params.H + group.y) * params.W * C_out4 + i;
     if ACCUMULATE {

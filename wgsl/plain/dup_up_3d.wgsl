@@ -14,6 +14,7 @@
 
 #import tile
 #import elem
+#import pick
 
 struct Params {
     first: vec4<u32>,
@@ -64,7 +65,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     for (var c = least / 4u; c < end; c++) {
         let v = load4(x[pixel + c]);
         let k = source - 4u * c; // wraps far beyond 3 for channels before these four
-        picked = select(picked, vec4<f32>(v[k.x & 3u], v[k.y & 3u], v[k.z & 3u], v[k.w & 3u]), k < vec4<u32>(4u));
+        picked = select(picked, vec4<f32>(pick(v, k.x), pick(v, k.y), pick(v, k.z), pick(v, k.w)), k < vec4<u32>(4u));
     }
     let at = params.y_at + (group.z * params.H + group.y) * params.W * C_out4 + i;
     if ACCUMULATE {

@@ -53,9 +53,9 @@ fn value(e: u32, o: u32, c: u32) -> vec4<f32> {
     if !ROWS {
         return x[(e * params.inputs + c) * params.C_out4 + o / 4u];
     }
-    for (var k = 0u; k < min(4u, params.inputs - c); k++) {
-        v[k] = x[(e * params.inputs + c + k) * params.C_out4 + o / 4u][o % 4u];
-    }
+#loop k 4 && {k} < params.inputs - c
+    v[{k}] = x[(e * params.inputs + c + {k}) * params.C_out4 + o / 4u][o % 4u];
+#end
     return v;
 }
 
@@ -72,16 +72,17 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     let c = n / outputs * select(1u, 4u, ROWS);
     if c >= params.inputs { return; }
     var values = array<Four, 4>();
-    for (var e = 0u; e < 4u; e++) {
-        values[e] = across(e, o, c);
-    }
+#loop e 4
+    values[{e}] = across({e}, o, c);
+#end
     let inner = select(c % params.inputs_in * params.outputs_in + o % params.outputs_in, o % params.outputs_in * params.inputs_in + c % params.inputs_in, ROWS);
     let at = params.y_at + o / params.outputs_in * params.block + c / params.inputs_in * params.group + inner / 4u;
-    for (var j = 0u; j < 4u; j++) { // along columns
-        var down = coefficients(values[0][j], values[1][j], values[2][j], values[3][j]);
-        for (var i = 0u; i < 4u; i++) { // along rows
-            let to = at + (i % 2u * 2u + j % 2u) * params.parity + i / 2u * params.row + j / 2u * params.column;
-            y[to] = store_weight4(down[i]);
-        }
-    }
+#loop j 4
+    // Along columns, then along rows.
+    var down = coefficients(values[0][{j}], values[1][{j}], values[2][{j}], values[3][{j}]);
+#loop i 4
+    let to = at + ({i} % 2u * 2u + {j} % 2u) * params.parity + {i} / 2u * params.row + {j} / 2u * params.column;
+    y[to] = store_weight4(down[{i}]);
+#end
+#end
 }

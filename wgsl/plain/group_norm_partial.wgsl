@@ -22,11 +22,11 @@ var<workgroup> m2s: array<vec4<f32>, WG>;
 // pivots returns the pivots of the groups of a column's four channels.
 fn pivots(first: u32, column: u32) -> vec4<f32> {
     var v = vec4<f32>();
-    for (var k = 0u; k < 4u; k++) {
-        let g = min((4u * column + k) / params.size, params.G - 1u);
-        let c = g * params.size;
-        v[k] = load4(head[first + c / 4u])[c % 4u];
-    }
+#loop k 4
+    let g = min((4u * column + {k}) / params.size, params.G - 1u);
+    let c = g * params.size;
+    v[{k}] = load4(head[first + c / 4u])[c % 4u];
+#end
     return v;
 }
 

@@ -33,7 +33,9 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     var m = vec4<f32>();
     for (var w = 0u; w < params.W; w++) { m = max(m, abs(load4(x[x_row + w * C4]))); }
     var y_row = params.y_at + row * (params.W + 4u) * C4;
-    for (var k = 0u; k < 4u; k++) { y[y_row + 4u * c4 + k] = bitcast<u32>(m[k]); }
+#loop k 4
+    y[y_row + 4u * c4 + {k}] = bitcast<u32>(m[{k}]);
+#end
     let scale = select(127.0 / m, vec4<f32>(), m < vec4<f32>(1e-30));
     y_row += 4u * C4 + c4;
     for (var w = 0u; w < params.W; w++) {

@@ -13,6 +13,7 @@
 
 #import tile
 #import elem
+#import pick
 
 struct Params {
     first: vec4<u32>,
@@ -63,13 +64,13 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
         let e = o % all;
         v = load4(x[pixel(e, group.z, row, column) + e % params.C_in / 4u]);
     } else {
-        for (var k = 0u; k < 4u && o + k < params.C_out; k++) {
-            for (var n = 0u; n < G; n++) {
-                let e = ((o + k) * G + n) % all;
-                let c = e % params.C_in;
-                v[k] += load4(x[pixel(e, group.z, row, column) + c / 4u])[c % 4u];
-            }
+#loop k 4 && o + {k} < params.C_out
+        for (var n = 0u; n < G; n++) {
+            let e = ((o + {k}) * G + n) % all;
+            let c = e % params.C_in;
+            v[{k}] += pick(load4(x[pixel(e, group.z, row, column) + c / 4u]), c % 4u);
         }
+#end
         v /= f32(G);
     }
     let at = params.y_at + (group.z * params.H + group.y) * params.W * C_out4 + i;

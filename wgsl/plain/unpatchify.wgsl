@@ -39,9 +39,9 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     let pixel = (group.z * params.H + group.y / p) * params.W + column / p;
     let at = params.x_at + pixel * ((params.C * p * p + 3u) / 4u);
     var v = vec4<f32>();
-    for (var k = 0u; k < 4u && c0 + k < params.C; k++) {
-        let c = (c0 + k) * p * p + phase;
-        v[k] = load4(x[at + c / 4u])[c % 4u];
-    }
+#loop k 4 && c0 + {k} < params.C
+    let c = (c0 + {k}) * p * p + phase;
+    v[{k}] = load4(x[at + c / 4u])[c % 4u];
+#end
     y[params.y_at + (group.z * params.H * p + group.y) * params.W * p * C4 + i] = store4(v);
 }
