@@ -1,5 +1,5 @@
 // The functions of multiply_add.wgsl with fma, for Direct3D 12: its compiler fuses no
-// product with a sum by itself.
+// product with a sum.
 
 fn multiply_adds(sum: vec4<f32>, v: vec4<f32>, a: vec4<f32>) -> vec4<f32> {
     return fma(v, a, sum);
