@@ -93,7 +93,7 @@ var allowed = map[string][]string{
 	"gpu/internal/driver/drivertest": {"gpu/internal/driver", "tests/testenv"},
 	"format/pth/pthtest":             {"format/safetensors"},
 	"tests/build":                    {},
-	"tests/isa":                      {"gpu", "wgsl"},
+	"tests/isa":                      {"engine", "gpu", "vae", "wgsl"},
 	"tests/testenv":                  {},
 	"tests/synthetic":                {"format/safetensors"},
 	"tools/checkpoints":              {"tests/synthetic"},

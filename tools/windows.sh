@@ -1,16 +1,19 @@
 #!/bin/sh
 # Tests the archive for Windows under Wine: Dawn's Vulkan backend on Mesa's lavapipe,
 # and its Direct3D 12 backend on Wine's own, which lacks one call (tools/wine/d3d12.c).
+# The step dxc compiles every kernel with Microsoft's compiler, as on an RTX card.
 # Needs root, Debian or Ubuntu with debootstrap, Go, Node.
 #
 #   tools/windows.sh                 all steps
 #   tools/windows.sh chroot tables   these only
 #
 #   TESSERA_WINE_ROOT=DIR   where the chroot is kept; default in the user's cache
+#   DXC_PAGE=FILE           where the step dxc writes its page: docs/benchmarks/dxc.md; default
+#                           build/isa/dxc.md
 #   DEMO=short              without the demo on Direct3D 12, which takes minutes
 set -eu
 cd "$(dirname "$0")/.."
-steps="chroot dist program device tables goldens report"
+steps="chroot dist program device tables goldens report dxc"
 
 die() { echo "windows: $*" >&2; exit 1; }
 
@@ -55,11 +58,16 @@ chroot_step() {
 		system32=$root/wine/prefix/drive_c/windows/system32
 		[ -f "$system32/d3d12.dll" ] || die "Wine made no prefix"
 		mv "$system32/d3d12.dll" "$system32/d3d12r.dll"
-		cp tools/wine/d3d12.c tools/wine/d3d12.def "$root/wine/"
-		chroot "$root" x86_64-w64-mingw32-gcc -O2 -Wall -shared -o /wine/d3d12.dll /wine/d3d12.c /wine/d3d12.def
-		cp "$root/wine/d3d12.dll" "$system32/"
 		touch "$root/wine/ready"
 	fi
+}
+
+# wine_library NAME FILE compiles a library of tools/wine to a file of C:.
+wine_library() {
+	mkdir -p "$root/wine/src"
+	cp tools/wine/*.c tools/wine/*.def "$root/wine/src/"
+	chroot "$root" x86_64-w64-mingw32-gcc -O2 -Wall -shared -o "/wine/src/$1.dll" "/wine/src/$1.c" "/wine/src/$1.def"
+	cp "$root/wine/src/$1.dll" "$root/wine/prefix/drive_c/$2"
 }
 
 mounts() {
@@ -197,6 +205,26 @@ report() {
 	done
 }
 
+# dxc compiles every kernel and the shaders of published models on the adapter that only
+# compiles, and writes the page about it. It fails if one is worse than the page says.
+dxc() {
+	tools/deps.sh --dist build/dist/libraries
+	folder=$root/wine/prefix/drive_c/dxc
+	mkdir -p "$folder" build/isa
+	wine_library dxcompiler dxc/dxcompiler.dll
+	cp build/dist/libraries/provider/dxcompiler.dll "$folder/dxcompilerr.dll"
+	for library in provider/onnxruntime_providers_webgpu.dll provider/dxil.dll fxc/d3dcompiler_47.dll \
+		msvc/msvcp140.dll msvc/msvcp140_atomic_wait.dll msvc/vcruntime140.dll msvc/vcruntime140_1.dll; do
+		cp "build/dist/libraries/$library" "$folder/"
+	done
+	GOOS=windows go build -o "$folder/isa.exe" ./tests/isa
+	go build -o build/isa/isa ./tests/isa
+	TESSERA_CARD=rtx TESSERA_UNTRIED=1 WINE_D3D_CONFIG="VideoPciVendorID=0x10de,VideoPciDeviceID=0x2206,VideoMemorySize=24576" \
+		build/isa/isa keep build/isa/dxc.txt "$run" /wine/prefix/drive_c/dxc wine isa.exe compile published
+	build/isa/isa dxc "${DXC_PAGE:-build/isa/dxc.md}" tests/isa/dxc_head.md \
+		"Commit $(git describe --always --dirty --exclude '*'), $(date -u +%Y-%m-%d)." build/isa/dxc.txt
+}
+
 write_run
 for step in ${*:-$steps}; do
 	case " $steps " in
@@ -210,6 +238,7 @@ for step in ${*:-$steps}; do
 		[ -e "$root/wine/ready" ] || die "run the step chroot first"
 		mounts
 		display
+		wine_library d3d12 windows/system32/d3d12.dll
 		$step
 		;;
 	esac

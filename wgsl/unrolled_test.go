@@ -37,7 +37,7 @@ func TestHalvesThroughDXC(t *testing.T) {
 }
 
 // TestUnrolled runs cases of the kernels that cards take as they are compiled through
-// Direct3D 12, for which lavapipe takes half a minute each.
+// Direct3D 12. With lavapipe each takes half a minute to compile.
 func TestUnrolled(t *testing.T) {
 	otherKernels(t)
 	dev := gputest.Open(t)

@@ -40,7 +40,7 @@ func keep(file string, command []string) (err error) {
 }
 
 // finalPass is the line before a driver's last form of a shader.
-var finalPass = regexp.MustCompile(`NAK IR after|disasm:|Native code for`)
+var finalPass = regexp.MustCompile(`NAK IR after|disasm:|Native code for|^` + dxcListings)
 
 // filter copies marks, and of each shader the listing from the last line that matches
 // finalPass. It returns the last lines it read.
@@ -56,7 +56,7 @@ func filter(w io.Writer, listing io.Reader) (last string, err error) {
 			}
 			recent.WriteString(line)
 			switch {
-			case strings.HasPrefix(line, adapterMark), strings.HasPrefix(line, shaderMark):
+			case strings.HasPrefix(line, adapterMark), strings.HasPrefix(line, shaderMark), strings.HasPrefix(line, planMark):
 				out.WriteString(part.String() + line)
 				part.Reset()
 				final = false

@@ -9,6 +9,7 @@ import (
 // shader is a listing's description of one shader.
 type shader struct {
 	label, layer, kernel, elem string
+	number                     string // of the program, in isa compile published
 
 	first bool // the card takes this kernel unless a trial chooses another
 
@@ -18,6 +19,8 @@ type shader struct {
 	// NVIDIA, stores of registers (spills) on Intel, loads and stores on Adreno.
 	local int
 	loop  map[class]int
+
+	dxil *dxil // in the listing of Microsoft's compiler
 }
 
 // class is a kind of instruction.
@@ -43,9 +46,11 @@ func parse(listing string) (adapter string, shaders []shader) {
 			adapter, _, _ = strings.Cut(after, "\n")
 			continue
 		}
-		name := append(strings.Split(strings.TrimSpace(first), "|"), "", "", "", "")
-		s := shader{label: name[0], layer: name[1], kernel: name[2], elem: name[3], first: name[4] == "first"}
+		name := append(strings.Split(strings.TrimSpace(first), "|"), "", "", "", "", "")
+		s := shader{label: name[0], layer: name[1], kernel: name[2], elem: name[3], first: name[4] == "first", number: name[5]}
 		switch {
+		case strings.Contains(rest, dxcMark), strings.Contains(rest, dxcFailed):
+			direct3D(&s, rest)
 		case strings.Contains(rest, "Native code for unnamed compute"):
 			intel(&s, rest)
 		case strings.Contains(rest, "Native code for unnamed CL"):

@@ -3,10 +3,13 @@
 // simulated cards or on the machine's own card with one of Mesa's drivers.
 //
 //	isa compile               makes every kernel's pipeline; the driver's listing goes to stderr
+//	isa compile published     the same, then the shaders of published models
 //	isa keep FILE COMMAND...  runs isa compile and writes what report reads of its listing to FILE
 //	isa report FILE...        reads such files, named for the card, and prints a table in markdown
 //	isa page PAGE HEAD WHEN FILE...
 //	                          writes the head and these tables to a page, which keeps its other cards
+//	isa dxc PAGE HEAD WHEN FILE
+//	                          writes the page about Microsoft's compiler, from isa compile published
 package main
 
 import (
@@ -25,10 +28,14 @@ const (
 )
 
 func main() {
-	err := fmt.Errorf("usage: isa compile, isa keep FILE COMMAND, isa report FILES, or isa page PAGE HEAD WHEN FILES")
+	err := fmt.Errorf("usage: isa compile [published], isa keep FILE COMMAND, isa report FILES, isa page PAGE HEAD WHEN FILES, or isa dxc PAGE HEAD WHEN FILE")
 	switch {
 	case len(os.Args) == 2 && os.Args[1] == "compile":
-		err = compile()
+		err = compile(false)
+	case len(os.Args) == 3 && os.Args[1] == "compile" && os.Args[2] == "published":
+		err = compile(true)
+	case len(os.Args) == 6 && os.Args[1] == "dxc":
+		err = writeDXC(os.Args[2], os.Args[3], os.Args[4], os.Args[5])
 	case len(os.Args) > 3 && os.Args[1] == "keep":
 		err = keep(os.Args[2], os.Args[3:])
 	case len(os.Args) > 5 && os.Args[1] == "page":
@@ -42,8 +49,8 @@ func main() {
 	}
 }
 
-// compile compiles all layers, kernels and storages.
-func compile() error {
+// compile compiles all layers, kernels and storages, and the shaders of published models.
+func compile(published bool) error {
 	dev, err := gpu.Open(gpu.Options{Adapter: -1, NoCache: true}) // cached shaders are not listed
 	if err != nil {
 		return err
@@ -75,6 +82,9 @@ func compile() error {
 				}
 			}
 		}
+	}
+	if published {
+		return compilePublished(dev, seen)
 	}
 	return nil
 }
@@ -113,7 +123,7 @@ func prepare(dev *gpu.Device, s *wgsl.Set, l layer, kernel string, seen, first m
 		if first[key] {
 			when = "first"
 		}
-		fmt.Fprintf(os.Stderr, "\n%s%s|%s|%s|%s|%s\n", shaderMark, c.Program.Label, l.name, kernel, s.Elem, when)
+		fmt.Fprintf(os.Stderr, "\n%s%s|%s|%s|%s|%s|%s\n", shaderMark, c.Program.Label, l.name, kernel, s.Elem, when, numberOf(key))
 		if err := dev.Prepare(&gpu.Batch{Label: l.operation, Commands: b.Commands[i : i+1]}); err != nil {
 			return err
 		}
