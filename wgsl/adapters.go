@@ -77,8 +77,8 @@ func computesF16(info gpu.Info) bool {
 // unrollsNothing reports whether an adapter's shaders are compiled by DXC, Microsoft's
 // compiler for Direct3D 12 from shader model 6 on, which is the one with subgroups. It
 // unrolls no loop, so arrays that loops index stay in memory, and Dawn has it fuse no
-// product with a sum (docs/benchmarks/dxc.md). FXC, its predecessor, unrolls,
-// and takes three times as long for texts without loops.
+// product with a sum (docs/benchmarks/dxc.md). FXC, its predecessor, unrolls, and takes
+// three times as long for texts without loops.
 func unrollsNothing(info gpu.Info) bool { return info.Backend == "d3d12" && info.Subgroups }
 
 // setsSubgroups reports whether a shader may set the size of its subgroups. Through
