@@ -284,7 +284,7 @@ func TestBatchRefuses(t *testing.T) {
 		"a shard":           {a + " -o OUT.png --shard=3/3", `"3/3", expected a part and the number of parts`},
 		"no manifest":       {"--manifest=OUT.jsonl", "--manifest: "},
 		"no JSON":           {"--manifest=" + line("{"), "clips.jsonl:2: unexpected EOF"},
-		"another key":       {"--manifest=" + line(`{"inputs": "x"}`), `clips.jsonl:2: json: unknown field "inputs"`},
+		"another key":       {"--manifest=" + line(`{"inputs": "x"}`), `clips.jsonl:2: unknown field "inputs"`},
 		"two objects":       {"--manifest=" + line(`{"input": "x"} {}`), "clips.jsonl:2: unexpected data after the object"},
 		"no input":          {"--manifest=" + line(`{"output": "x"}`), `clips.jsonl:2: input ""`},
 		"no output of one":  {"--manifest=" + line(`{"input": "x"}`), `clips.jsonl:2: output "" of x`},
