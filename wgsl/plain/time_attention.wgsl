@@ -79,12 +79,12 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
         maximum = most;
         powers = powers * shrink + power;
         let value = key + params.C4 + begin;
-#loop c WIDE && {c} < n
-        sums[{c}] = multiply_add(sums[{c}] * shrink, power, load4(qkv[value + {c}]));
+#loop c WIDE
+        if {c} < n { sums[{c}] = multiply_add(sums[{c}] * shrink, power, load4(qkv[value + {c}])); }
 #end
     }
     let at = params.o_at + t * params.o_stride + pixel * params.C4 + head + begin;
-#loop c WIDE && {c} < n
-    o[at + {c}] = store4(sums[{c}] / powers);
+#loop c WIDE
+    if {c} < n { o[at + {c}] = store4(sums[{c}] / powers); }
 #end
 }
