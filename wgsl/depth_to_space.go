@@ -35,7 +35,7 @@ func (s *Set) DepthToSpace(b *gpu.Batch, label string, d DepthToSpace) {
 	h := s.shader(label, "depth_to_space", nil)
 	p := s.program(h, constants{
 		"FT": float64(d.FT), "FS": float64(d.FS), "STRIDE": float64(d.Stride), "REP": float64(d.Rep),
-		"FOURS": flag(d.Rep == 1 && d.Stride%4 == 0 && y.C%4 == 0), "ACCUMULATE": flag(d.Add),
+		"KEYS4": flag(d.Rep == 1 && d.Stride%4 == 0 && y.C%4 == 0), "ACCUMULATE": flag(d.Add),
 	}, gpu.Read, gpu.ReadWrite)
 	b.Dispatch(label, p, h.cover(extent{y.H, y.W, y.C4(), n * d.FT}), depthToSpaceParams{
 		H_in: uint32(x.rows()), W_in: uint32(x.W), C_in4: uint32(x.C4()), H: uint32(y.rows()), W: uint32(y.W), C_out: uint32(y.C),

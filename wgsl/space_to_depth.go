@@ -33,7 +33,7 @@ func (s *Set) SpaceToDepth(b *gpu.Batch, label string, d SpaceToDepth) {
 	out, outAt := y.Frames(d.YT, n)
 	h := s.shader(label, "space_to_depth", nil)
 	p := s.program(h, constants{
-		"FT": float64(d.FT), "FS": float64(d.FS), "G": float64(d.G), "FOURS": flag(d.G == 1 && x.C%4 == 0 && y.C%4 == 0), "ACCUMULATE": flag(d.Add),
+		"FT": float64(d.FT), "FS": float64(d.FS), "G": float64(d.G), "KEYS4": flag(d.G == 1 && x.C%4 == 0 && y.C%4 == 0), "ACCUMULATE": flag(d.Add),
 	}, gpu.Read, gpu.ReadWrite)
 	b.Dispatch(label, p, h.cover(extent{y.H, y.W, y.C4(), n}), spaceToDepthParams{
 		H_in: uint32(x.rows()), W_in: uint32(x.W), C_in: uint32(x.C), H: uint32(y.rows()), W: uint32(y.W), C_out: uint32(y.C),

@@ -1,9 +1,9 @@
 // attention_scores_matrix: attention_scores.wgsl by subgroup matrices, for activations stored as f16
 //
-// Bindings and Params are those of attention_scores.wgsl. A workgroup makes TALL*M
+// Bindings and Params are those of attention_scores.wgsl. A workgroup makes HEIGHT*M
 // queries x BLOCK keys, like pixels and channels in pointwise_matrix.wgsl: keys are the
 // weights. Sums are f32. Reference: ref/attention.go. WG and the sizes of matrices are
-// in cards_matrix.go. Grid: (queries / (TALL*M), keys/BLOCK).
+// in cards_matrix.go. Grid: (queries / (HEIGHT*M), keys/BLOCK).
 
 #import tile
 #import elem
@@ -18,8 +18,8 @@
 override WHOLE: bool = false; // channels are a multiple of those fetched at a time
 
 const LOWEST: f32 = -3e38;
-const TALL: u32 = DOWN * ROWS;
-const_assert FETCHES * WG >= 2u * TALL * M;
+const HEIGHT: u32 = DOWN * ROWS;
+const_assert FETCHES * WG >= 2u * HEIGHT * M;
 const_assert WEIGHTS * WG >= 2u * BLOCK;
 const_assert WG % (2u * M) == 0u && (WG & (WG - 1u)) == 0u && (WIDE & (WIDE - 1u)) == 0u;
 
@@ -33,7 +33,7 @@ fn token(n: u32, last: u32) -> u32 { return min(n, last) * 3u * params.C4; }
 @compute @workgroup_size(WG)
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) local: u32, @builtin(subgroup_id) id: u32) {
     let group = workgroup + params.first.xyz;
-    let i0 = group.x * TALL * M;
+    let i0 = group.x * HEIGHT * M;
     let j0 = group.y * BLOCK;
     let mine = id % SUBGROUPS; // with smaller subgroups than the largest, two compute the same matrices
     let down = mine / ACROSS * ROWS;

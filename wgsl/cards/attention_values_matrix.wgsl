@@ -3,12 +3,12 @@
 //   s  [queries, keys]  halves  read  powers of attention_softmax_matrix, in the first half of each row
 //
 // The other bindings and Params are those of attention_values.wgsl. A workgroup makes
-// TALL*M queries in BLOCK channels, like pixels in pointwise_matrix.wgsl: the
+// HEIGHT*M queries in BLOCK channels, like pixels in pointwise_matrix.wgsl: the
 // exponentials are the left matrices, the values the weights. Values are transposed on
 // their way into workgroup memory, four keys of four channels at a time, so that the
 // keys of a channel are adjacent for a product. Sums are f32. Reference:
 // ref/attention.go. WG and the sizes of matrices are in cards_matrix.go. Grid: (queries
-// / (TALL*M), C/BLOCK).
+// / (HEIGHT*M), C/BLOCK).
 
 #import tile
 #import elem
@@ -24,10 +24,10 @@
 
 override WHOLE: bool = false; // keys are a multiple of those multiplied at a time
 
-const TALL: u32 = DOWN * ROWS;
-const FOURS: u32 = AHEAD * DEPTH / 4u; // fours of keys, multiplied at a time
-const_assert FETCHES * WG >= 2u * TALL * M;
-const_assert TURNS * WG == FOURS * BLOCK / 4u;
+const HEIGHT: u32 = DOWN * ROWS;
+const KEYS4: u32 = AHEAD * DEPTH / 4u; // fours of keys, multiplied at a time
+const_assert FETCHES * WG >= 2u * HEIGHT * M;
+const_assert TURNS * WG == KEYS4 * BLOCK / 4u;
 const_assert WG % (2u * M) == 0u && (WG & (WG - 1u)) == 0u && (WIDE & (WIDE - 1u)) == 0u;
 
 var<workgroup> powers: array<array<vec4<u32>, M * PITCH * AHEAD>, (FETCHES * WG / 2u + M - 1u) / M>; // [row of matrices][DEPTH keys][query][key]
@@ -37,7 +37,7 @@ var<workgroup> sums: array<array<vec4<f32>, M * N / 4u>, SUBGROUPS>;
 @compute @workgroup_size(WG)
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) local: u32, @builtin(subgroup_id) id: u32) {
     let group = workgroup + params.first.xyz;
-    let i0 = group.x * TALL * M;
+    let i0 = group.x * HEIGHT * M;
     let mine = id % SUBGROUPS; // with smaller subgroups than the largest, two compute the same matrices
     let down = mine / ACROSS * ROWS;
     let across = mine % ACROSS;
@@ -47,16 +47,16 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     let part = local % 2u;
     let row = local / (2u * M);
     let here = local / 2u % M * PITCH + part;
-    let four = local % FOURS;
+    let four = local % KEYS4;
     let token = 3u * params.C4;
-    let wide = local / FOURS * 4u / WIDE;
-    let there = (four / (DEPTH / 4u) * WIDE + local / FOURS % (WIDE / 4u) * 4u) * 2u * PITCH + four % (DEPTH / 4u);
+    let wide = local / KEYS4 * 4u / WIDE;
+    let there = (four / (DEPTH / 4u) * WIDE + local / KEYS4 % (WIDE / 4u) * 4u) * 2u * PITCH + four % (DEPTH / 4u);
 #unroll fetches FETCHES
     var power{fetches} = min(i0 + (local + {fetches}u * WG) / 2u, params.queries - 1u) * (params.keys / 4u) + part;
 #end
     // Beyond the last key there are numbers of the frame, or zeros; their weight is
     // zero.
-    var value = params.k_at + 4u * four * token + 2u * params.C4 + group.y * (BLOCK / 4u) + local / FOURS;
+    var value = params.k_at + 4u * four * token + 2u * params.C4 + group.y * (BLOCK / 4u) + local / KEYS4;
     // Sums start as products of zeros, see flat_matrix.wgsl.
 #unroll rows ROWS
 #unroll columns COLUMNS
@@ -76,12 +76,12 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
 #end
 #unroll turns TURNS
         {
-            let a = bitcast<vec4<f16>>(kv[value + {turns}u * (WG / FOURS)]);
-            let b = bitcast<vec4<f16>>(kv[value + token + {turns}u * (WG / FOURS)]);
-            let c = bitcast<vec4<f16>>(kv[value + 2u * token + {turns}u * (WG / FOURS)]);
-            let d = bitcast<vec4<f16>>(kv[value + 3u * token + {turns}u * (WG / FOURS)]);
-            let outer = wide + {turns}u * (WG / FOURS) * 4u / WIDE;
-            let inner = there + {turns}u * (WG / FOURS) * 4u % WIDE * 2u * PITCH;
+            let a = bitcast<vec4<f16>>(kv[value + {turns}u * (WG / KEYS4)]);
+            let b = bitcast<vec4<f16>>(kv[value + token + {turns}u * (WG / KEYS4)]);
+            let c = bitcast<vec4<f16>>(kv[value + 2u * token + {turns}u * (WG / KEYS4)]);
+            let d = bitcast<vec4<f16>>(kv[value + 3u * token + {turns}u * (WG / KEYS4)]);
+            let outer = wide + {turns}u * (WG / KEYS4) * 4u / WIDE;
+            let inner = there + {turns}u * (WG / KEYS4) * 4u % WIDE * 2u * PITCH;
             values[outer][inner] = bitcast<vec2<u32>>(vec4<f16>(a.x, b.x, c.x, d.x));
             values[outer][inner + 2u * PITCH] = bitcast<vec2<u32>>(vec4<f16>(a.y, b.y, c.y, d.y));
             values[outer][inner + 4u * PITCH] = bitcast<vec2<u32>>(vec4<f16>(a.z, b.z, c.z, d.z));

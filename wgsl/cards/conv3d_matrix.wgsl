@@ -1,6 +1,6 @@
 // conv3d_matrix: conv3d.wgsl by subgroup matrices, for activations stored as f16
 //
-// The other bindings and Params are those of conv3d.wgsl. A workgroup makes TALL rows
+// The other bindings and Params are those of conv3d.wgsl. A workgroup makes HEIGHT rows
 // of M pixels in BLOCK output channels. Each of its subgroups makes ROWS of these rows
 // in COLUMNS*N channels, with a matrix of sums for each row and N channels. For each
 // temporal tap and DEPTH input channels it copies the pixels under the tile to
@@ -10,7 +10,7 @@
 //   weight  [C_out/BLOCK, taps, C_in/DEPTH, 3, 3, BLOCK, DEPTH]  weight  read
 //
 // Reference: ref/conv3d.go. WG and the sizes of matrices are in cards_matrix.go.
-// Grid: (segments of M pixels x H/TALL, C_out/BLOCK, frames).
+// Grid: (segments of M pixels x H/HEIGHT, C_out/BLOCK, frames).
 
 #import tile
 #import elem

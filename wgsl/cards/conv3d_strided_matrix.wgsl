@@ -1,6 +1,6 @@
 // conv3d_strided_matrix: conv3d_strided.wgsl by subgroup matrices, for activations stored as f16
 //
-// The other bindings and Params are those of conv3d.wgsl. A workgroup makes TALL*M
+// The other bindings and Params are those of conv3d.wgsl. A workgroup makes HEIGHT*M
 // pixels in BLOCK output channels like pointwise_matrix.wgsl, from the pixels under one
 // tap after the other, with zeros outside of x. A pixel of x is under at most 2.25
 // taps, too few to keep a tile of them like conv3d_matrix.wgsl does. Sums are f32.
@@ -8,7 +8,7 @@
 //   weight  [C_out/BLOCK, taps, C_in/DEPTH, 3, 3, BLOCK, DEPTH]  weight  read
 //
 // Reference: ref/conv3d.go. WG and the sizes of matrices are in cards_matrix.go.
-// Grid: (H*W / (TALL*M), C_out/BLOCK, frames).
+// Grid: (H*W / (HEIGHT*M), C_out/BLOCK, frames).
 
 #import tile
 #import elem

@@ -16,9 +16,9 @@ struct Corner {
 
 override WHOLE: bool = false; // C_in is a multiple of DEPTH
 
-const TALL: u32 = DOWN * ROWS;
+const HEIGHT: u32 = DOWN * ROWS;
 const LONG: u32 = M + SIDE - 1u;        // pixels under a row of the tile
-const UNDER: u32 = TALL + SIDE - 1u;    // rows under the tile
+const UNDER: u32 = HEIGHT + SIDE - 1u;    // rows under the tile
 const DEEP: u32 = FETCHES * WG / 2u;    // pixels fetched
 const OUTPUTS: u32 = WEIGHTS * WG / 2u; // outputs of all taps together
 const CHUNK: u32 = SIDE * SIDE * BLOCK * DEPTH / 8u; // weights of all taps and DEPTH inputs, as bound
@@ -42,7 +42,7 @@ var<workgroup> matrices: array<array<vec4<u32>, WIDE * PITCH>, (OUTPUTS + WIDE -
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) local: u32, @builtin(subgroup_id) id: u32) {
     let group = workgroup + params.first.xyz;
     let per_row = (wide() + M - 1u) / M;
-    let r = group.x / per_row * TALL;
+    let r = group.x / per_row * HEIGHT;
     let s = group.x % per_row * M;
     let f = group.z;
     let begin = corner(group, r, s);

@@ -1,13 +1,13 @@
 // conv_up_matrix: conv_up.wgsl by subgroup matrices, for activations stored as f16
 //
 // The other bindings and Params are those of conv_up.wgsl. Like conv3d_matrix.wgsl, a
-// workgroup makes TALL x M pixels of one parity in BLOCK output channels, from 2x2
+// workgroup makes HEIGHT x M pixels of one parity in BLOCK output channels, from 2x2
 // taps. Sums are f32.
 //
 //   weight  [Z, 4, C_out/BLOCK, taps, C_in/DEPTH, 2, 2, BLOCK, DEPTH]  weight  read
 //
 // Reference: ref/conv_up.go. WG and the sizes of matrices are in cards_matrix.go.
-// Grid: (segments of M pixels of a parity x H/2/TALL, C_out/BLOCK of all, frames).
+// Grid: (segments of M pixels of a parity x H/2/HEIGHT, C_out/BLOCK of all, frames).
 
 #import tile
 #import elem

@@ -15,14 +15,14 @@ struct Under {
 
 override WHOLE: bool = false; // channels are a multiple of those fetched at a time
 
-const TALL: u32 = DOWN * ROWS;
+const HEIGHT: u32 = DOWN * ROWS;
 const CHUNK: u32 = BLOCK * DEPTH / 8u; // weights of a tap and DEPTH inputs, as bound
 const POINTS: u32 = SIDE * SIDE;
 // Where invocations store values that are no pixel of x: in idle rows, or behind the
 // rows.
 const NOWHERE: u32 = select(M * PITCH * AHEAD, 2u, PITCH > 2u);
 const LONG: u32 = M * PITCH * AHEAD + select(0u, M * PITCH * (AHEAD - 1u) + 1u, SIDE > 1u && PITCH == 2u);
-const_assert FETCHES * WG >= 2u * TALL * M;
+const_assert FETCHES * WG >= 2u * HEIGHT * M;
 const_assert WEIGHTS * WG >= 2u * BLOCK;
 const_assert WG % (2u * M) == 0u && (WG & (WG - 1u)) == 0u && (WIDE & (WIDE - 1u)) == 0u;
 
@@ -34,7 +34,7 @@ var<workgroup> sums: array<array<vec4<f32>, M * N / 4u>, SUBGROUPS>;
 @compute @workgroup_size(WG)
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) local: u32, @builtin(subgroup_id) id: u32) {
     let group = workgroup + params.first.xyz;
-    let p0 = group.x * TALL * M;
+    let p0 = group.x * HEIGHT * M;
     let f = group.z;
     let mine = id % SUBGROUPS; // with smaller subgroups than the largest, two compute the same matrices
     let down = mine / ACROSS * ROWS;

@@ -8,8 +8,8 @@
 #import sums
 
 const DEPTH: u32 = 16; // vec4s of input channels at a time
-const STAGED: u32 = 4u * DEPTH * TAPS; // weight8s
-const_assert STAGED % WG == 0u;
+const LOADED: u32 = 4u * DEPTH * TAPS; // weight8s
+const_assert LOADED % WG == 0u;
 
 alias Matrix = array<vec4<f32>, 8>; // weights of four input channels and a block: [input][vec4s of output channels]
 
@@ -17,7 +17,7 @@ var<workgroup> matrices: array<array<Matrix, TAPS>, DEPTH>;
 
 // stage stores the matrices from `at` on. Those beyond the last channel are not used.
 fn stage(at: u32, local: u32) {
-    for (var i = 0u; i < STAGED / WG; i++) {
+    for (var i = 0u; i < LOADED / WG; i++) {
         let n = i * WG + local;
         let e = weight[4u * at + n];
         matrices[n / (4u * TAPS)][n / 4u % TAPS][2u * (n % 4u)] = head4(e);

@@ -1,6 +1,6 @@
 // pointwise_matrix: pointwise.wgsl by subgroup matrices, for activations stored as f16
 //
-// The other bindings and Params are those of pointwise.wgsl. A workgroup makes TALL*M
+// The other bindings and Params are those of pointwise.wgsl. A workgroup makes HEIGHT*M
 // pixels in BLOCK output channels; each of its subgroups makes ROWS*M of these pixels
 // in COLUMNS*N channels. For each temporal tap and DEPTH input channels it copies
 // pixels and weights to workgroup memory, with zeros for missing channels. Sums are
@@ -9,7 +9,7 @@
 //   weight  [C_out/BLOCK, taps, C_in/DEPTH, BLOCK, DEPTH]  weight  read
 //
 // Reference: ref/conv3d.go. WG and the sizes of matrices are in cards_matrix.go.
-// Grid: (P / (TALL*M), C_out/BLOCK, frames).
+// Grid: (P / (HEIGHT*M), C_out/BLOCK, frames).
 
 #import tile
 #import elem

@@ -7,7 +7,7 @@
 //   y  [T*FT, H, W, C_out]     elem  read_write  from y_at on; aliases nothing; with
 //                                                ACCUMULATE it holds the residual
 //
-// One invocation makes four channels of a pixel. With FOURS they are a vec4 of x, read
+// One invocation makes four channels of a pixel. With KEYS4 they are a vec4 of x, read
 // at once. Reference: ref/depth_to_space.go. Grid: (W * C_out/4 / WG, H, T*FT). WG is
 // in kernels.go.
 
@@ -36,7 +36,7 @@ override FT: u32 = 1;
 override FS: u32 = 2;
 override STRIDE: u32 = 4;
 override REP: u32 = 1;
-override FOURS: bool = false; // REP is 1, and STRIDE a multiple of 4
+override KEYS4: bool = false; // REP is 1, and STRIDE a multiple of 4
 override ACCUMULATE: bool = false;
 
 @compute @workgroup_size(WG)
@@ -52,7 +52,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     let pixel = params.x_at + ((group.z / FT * params.H_in + row / FS) * params.W_in + column / FS) * params.C_in4;
 
     var v = vec4<f32>();
-    if FOURS {
+    if KEYS4 {
         v = load4(x[pixel + (phase * STRIDE + o) / 4u]);
     } else {
 #loop k 4 && o + {k} < params.C_out

@@ -7,7 +7,7 @@
 //   y  [T, H, W, C_out]          elem  read_write  from y_at on; aliases nothing; with
 //                                                  ACCUMULATE it holds the residual
 //
-// One invocation makes four channels of a pixel. With FOURS they are a vec4 of x, read
+// One invocation makes four channels of a pixel. With KEYS4 they are a vec4 of x, read
 // at once. Sums are f32. Reference: ref/space_to_depth.go. Grid: (W * C_out/4 / WG, H,
 // T). WG is in kernels.go.
 
@@ -36,7 +36,7 @@ struct Params {
 override FT: u32 = 1;
 override FS: u32 = 2;
 override G: u32 = 1;
-override FOURS: bool = false; // G is 1 and C_in a multiple of 4
+override KEYS4: bool = false; // G is 1 and C_in a multiple of 4
 override ACCUMULATE: bool = false;
 
 override F: u32 = FT * FS * FS;
@@ -60,7 +60,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     let all = F * params.C_in;
 
     var v = vec4<f32>();
-    if FOURS {
+    if KEYS4 {
         let e = o % all;
         v = load4(x[pixel(e, group.z, row, column) + e % params.C_in / 4u]);
     } else {
