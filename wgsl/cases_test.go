@@ -199,6 +199,9 @@ func TestRestCompletesUsual(t *testing.T) {
 	if runtime.GOOS == "js" {
 		t.Skip("a browser runs all cases at once")
 	}
+	if flags.Lookup("test.skip").Value.String() != "" {
+		t.Skip("-skip leaves out some of the cases")
+	}
 	dev := gputest.Open(t)
 	info := dev.Info()
 	defer flags.Set("test.short", strconv.FormatBool(testing.Short()))
