@@ -17,14 +17,14 @@ import (
 // if there was nothing to choose.
 func OpenFaster(ctx context.Context, t *tune.Tuner, o gpu.Options) (dev *gpu.Device, why string, err error) {
 	dev, err = OpenDevice(o)
-	if err != nil || runtime.GOOS != "windows" || !open(t, o) {
+	if err != nil || rival == nil || !open(t, o) {
 		return dev, "", err
 	}
 	all, err := Adapters(o)
 	if err != nil { // it opened a moment ago
 		return dev, "", nil
 	}
-	twin := withMatrices(dev.Info(), all)
+	twin := rival(dev.Info(), all)
 	if twin == nil {
 		return dev, "", nil
 	}
@@ -55,6 +55,18 @@ func OpenFaster(ctx context.Context, t *tune.Tuner, o gpu.Options) (dev *gpu.Dev
 		loser.Close()
 	}
 	return dev, c.why(speeds), nil
+}
+
+// rival returns adapter a's card through another graphics API if that may be faster, or
+// nil. It is nil where cards have one API. A test takes two drivers of the processor for
+// two APIs of a card.
+var rival = rivalOn(runtime.GOOS)
+
+func rivalOn(system string) func(a gpu.Info, all []gpu.Info) *gpu.Info {
+	if system == "windows" {
+		return withMatrices
+	}
+	return nil
 }
 
 // open reports whether the options leave the graphics API to a trial.
