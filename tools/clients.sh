@@ -53,6 +53,7 @@ comfyui() {
 	[ ! -f "$comfy/manager_requirements.txt" ] || needs="$needs $(cat "$comfy/manager_requirements.txt")"
 	venv comfyui "torch==2.9.1 torchvision==0.24.1 torchaudio==2.9.1 requests websockets $needs"
 	install_wheel comfyui
+	[ -f "$out/models/wan22_published.safetensors" ] || go run ./tools/checkpoints "$out/models" wan22_published
 	tools/comfyui.sh "$out"
 	"$out/comfyui/bin/python" -u tools/clients/comfyui.py --comfyui "$comfy" --tessera "$out/tessera" --models "$out/models" --folder "$out/run"
 }

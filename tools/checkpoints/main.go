@@ -9,44 +9,66 @@
 // form.
 //
 //	go run ./tools/checkpoints DIR
+//	go run ./tools/checkpoints DIR wan22_published   only this one, of 1.4 GB
 package main
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"tessera/tests/synthetic"
 )
 
+// large are written only by name.
+var large = map[string]synthetic.WanConfig{"wan22_published": {Nested: true}}
+
 func main() {
-	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: checkpoints DIR")
+	if len(os.Args) < 2 {
+		fmt.Fprintln(os.Stderr, "usage: checkpoints DIR [NAME...]")
 		os.Exit(2)
 	}
-	err := create(os.Args[1], map[string]synthetic.WanConfig{
+	if err := write(os.Args[1], os.Args[2:]); err != nil {
+		fmt.Fprintln(os.Stderr, "checkpoints:", err)
+		os.Exit(1)
+	}
+}
+
+// write writes the named large checkpoints, or without names all others.
+func write(folder string, names []string) error {
+	if len(names) > 0 {
+		some := map[string]synthetic.WanConfig{}
+		for _, name := range names {
+			c, ok := large[name]
+			if !ok {
+				return fmt.Errorf("no large checkpoint %s, expected one of %v", name, slices.Sorted(maps.Keys(large)))
+			}
+			some[name] = c
+		}
+		return create(folder, some)
+	}
+	err := create(folder, map[string]synthetic.WanConfig{
 		"wan":            {Dim: 8},
 		"published":      {},
 		"wan22":          {Nested: true, Dim: 8, Decoder: 16},
 		"qwen_image_vae": {Dim: 12},
 		"layered":        {Dim: 12, Channels: 4},
 	})
+	if err != nil {
+		return err
+	}
 	small := []int{32, 32, 32, 32}
 	for name, c := range map[string]synthetic.KLConfig{"sdxl": {Quant: true, Widths: small}, "flux2_vae": {Flux2: true, Widths: small}, "sd": {Quant: true}} {
-		if err == nil {
-			err = synthetic.CreateKL(filepath.Join(os.Args[1], name+".safetensors"), c)
+		if err := synthetic.CreateKL(filepath.Join(folder, name+".safetensors"), c); err != nil {
+			return err
 		}
 	}
-	if err == nil {
-		err = synthetic.CreateTAEHV(filepath.Join(os.Args[1], "taew2_1.safetensors"), synthetic.TAEHVConfig{Encoder: 8, Decoder: []int{16, 8, 8, 8}})
+	if err := synthetic.CreateTAEHV(filepath.Join(folder, "taew2_1.safetensors"), synthetic.TAEHVConfig{Encoder: 8, Decoder: []int{16, 8, 8, 8}}); err != nil {
+		return err
 	}
-	if err == nil {
-		err = synthetic.CreateTAESD(filepath.Join(os.Args[1], "taesd.safetensors"), synthetic.TAESDConfig{Name: func(name string) string { return "taesd_" + name }})
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "checkpoints:", err)
-		os.Exit(1)
-	}
+	return synthetic.CreateTAESD(filepath.Join(folder, "taesd.safetensors"), synthetic.TAESDConfig{Name: func(name string) string { return "taesd_" + name }})
 }
 
 // create writes checkpoints into a folder, which it creates if necessary.

@@ -17,3 +17,7 @@ func TestFolderIsMade(t *testing.T) {
 		require.FileExists(t, filepath.Join(folder, "wan.safetensors"))
 	}
 }
+
+func TestUnknownName(t *testing.T) {
+	require.ErrorContains(t, write(t.TempDir(), []string{"wan"}), "expected one of [wan22_published]")
+}

@@ -159,7 +159,7 @@ class Comfy(Process):
         shutil.copy(os.path.join(ROOT, "tools", "clients", "comfyui_keep.py"), self.path("custom_nodes"))
         for folder in ("vae", "vae_approx", "diffusion_models", "checkpoints"):
             os.makedirs(self.path("models", folder))
-        for name in (*NAMES, *OWN):
+        for name in (*NAMES, *OWN, "wan22_published"):
             os.symlink(os.path.join(o.models, filename(name)), self.path("models", "vae", filename(name)))
         tiny = load_file(os.path.join(o.models, "taesd.safetensors"))
         for half in ("taesd_encoder", "taesd_decoder"):  # ComfyUI calls the pair "taesd"
@@ -511,7 +511,8 @@ def vaes(comfy, server):
 # comfyui_keep.py.
 TRACK = json.dumps([[{"x": 4 + i / 6, "y": 8} for i in range(121)]])
 SIZES = {"width": 32, "height": 16, "length": 5, "video_frames": 2, "batch_size": 1, "frame_idx": 0, "filename_prefix": "own", "tracks": TRACK}
-MODELS = {  # by the nodes' module; else "sd"
+MODELS = {  # by the node's name or its module; else "sd"
+    "Wan22ImageToVideoLatent": "wan22_published",
     **dict.fromkeys(["nodes_wan", "nodes_scail", "nodes_wanmove", "nodes_wandancer", "nodes_bernini", "nodes_kandinsky5", "nodes_cosmos", "nodes_hunyuan"], "video"),
     "nodes_qwen": "edit",
 }
@@ -527,6 +528,7 @@ INPUTS = {
     ("VAEEncodeForInpaint", "sd"): {"pixels": (1, 21, 35, 3)},
     ("WanSoundImageToVideo", "video"): {"length": 9},
     ("WanSCAILToVideo", "video"): {"height": 32},
+    ("Wan22ImageToVideoLatent", "wan22_published"): {"height": 32},
 }
 LEFT = {
     **dict.fromkeys(["LTXVAudioVAEDecode", "LTXVAudioVAEEncode", "LTXVEmptyLatentAudio", "VAEDecodeAudioTiled"], "of sound"),
@@ -535,7 +537,7 @@ LEFT = {
     "VAESave": "see saved", "VAEEncodeAudio": "of sound", "VAEDecodeAudio": "of sound",
     "VAEDecodeHunyuan3D": "of shapes", "StableCascade_StageC_VAEEncode": "of an unsupported family",
     "StableCascade_SuperResolutionControlnet": "of an unsupported family", "LTXVAddGuide": "of LTX-2, which 0.3.64 can't load",
-    "Wan22ImageToVideoLatent": "of Wan 2.2 alone, 1.4 GB", "LTXVImgToVideo": "of LTX-2, which 0.3.64 can't load",
+    "LTXVImgToVideo": "of LTX-2, which 0.3.64 can't load",
 }
 MADE = {"CONDITIONING": node("MakeWords", seed=1), "CONTROL_NET": node("MakeControl"), "CLIP": node("MakeClip"), "CLIP_VISION": node("MakeVision"),
         "MASK": node("MakeMask", like=["picture", 0])}
@@ -554,7 +556,7 @@ def core(comfy, _):
             continue
         if comfy.o.nodes and name not in comfy.o.nodes:
             continue
-        own = MODELS.get(kind["python_module"].removeprefix("comfy_extras."), "sd")
+        own = MODELS.get(name) or MODELS.get(kind["python_module"].removeprefix("comfy_extras."), "sd")
         for role in [own, "video"] if name in BOTH else [own]:
             model = files.get(role, role)
             prompt = one(comfy, name, inputs, role, len(kind["output"]))
