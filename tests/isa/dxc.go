@@ -18,8 +18,8 @@ import (
 // numbers.
 const planMark = "tessera-plan: "
 
-// What the step dxc of tools/windows.sh requires of every shader and plan, in ms of
-// processor time.
+// What a shader and a plan should take at most, in ms of processor time. The step dxc of
+// tools/windows.sh names what takes longer, and does not fail, because machines differ.
 const (
 	mostShader = 3000
 	mostPlan   = 10_000
@@ -112,8 +112,8 @@ func parsePlans(listing string) (plans []plan) {
 	return plans
 }
 
-// writeDXC writes the page about Microsoft's compiler, and returns what is worse than it
-// may be.
+// writeDXC writes the page about Microsoft's compiler, names on standard error what
+// compiles slowly, and returns what is worse than it may be.
 func writeDXC(page, head, when, file string) error {
 	text, err := os.ReadFile(head) // #nosec G304 -- a file the caller names
 	if err != nil {
@@ -147,7 +147,7 @@ func writeDXC(page, head, when, file string) error {
 		}
 		fmt.Fprintf(&out, "| %s | %d | %.1f | %d |\n", p.name, len(p.programs), float64(sum)/1000, most)
 		if sum > mostPlan {
-			worse = append(worse, fmt.Errorf("%s: its shaders compile in %.1f s, expected at most %d", p.name, float64(sum)/1000, mostPlan/1000))
+			fmt.Fprintf(os.Stderr, "isa: slow: %s: its shaders compile in %.1f s, expected at most %d\n", p.name, float64(sum)/1000, mostPlan/1000)
 		}
 	}
 	fmt.Fprintln(&out, "\n## Shaders\n\n| shader | layer | kernel | storage | arrays, bytes | accesses in loops | inner loop | multiply-adds | products | kB | ms |\n|---|---|---|---|---|---|---|---|---|---|---|")
@@ -155,6 +155,8 @@ func writeDXC(page, head, when, file string) error {
 	for _, s := range shaders {
 		if err := tooBad(&s); err != nil {
 			worse = append(worse, fmt.Errorf("%s, %s, %s: %w", s.label, s.layer, s.kernel, err))
+		} else if s.dxil.ms > mostShader {
+			fmt.Fprintf(os.Stderr, "isa: slow: %s, %s, %s: compiles in %d ms, expected at most %d\n", s.label, s.layer, s.kernel, s.dxil.ms, mostShader)
 		}
 		if s.kernel == "published" || s.dxil == nil {
 			continue
@@ -191,8 +193,6 @@ func tooBad(s *shader) error {
 		return errors.New(d.failure)
 	case d.accesses > 0:
 		return fmt.Errorf("%d accesses to arrays in loops, expected none", d.accesses)
-	case d.ms > mostShader:
-		return fmt.Errorf("compiles in %d ms, expected at most %d", d.ms, mostShader)
 	}
 	return nil
 }
