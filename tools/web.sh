@@ -64,7 +64,7 @@ for file in "$out"/*.js "$out"/strings/*.js; do
 done
 
 # Packages that are not critical for speed are built without inlining: that saves 60 kB
-# in fmt, and another 55 in recording, planning and headers. Go 1.26's new collector is
+# in fmt, and another 60 in recording, planning, running and headers. Go 1.26's new collector is
 # for many cores, of which a tab has one, and 45 kB larger; 1.27 has no other.
 mkdir -p build/wasm
 case $(go env GOVERSION) in
@@ -72,19 +72,19 @@ go1.26*) collector=nogreenteagc ;;
 *) collector= ;;
 esac
 
-# Remove the shaders' comments, spaces and line breaks, 40 kB, and those for subgroup
-# matrices, which no page has: 21 kB.
+# Remove the shaders' comments, checks, spaces and line breaks, 44 kB, and those for
+# subgroup matrices, which no page has, and for Direct3D's compiler: 21 kB.
 texts=$PWD/build/wasm/texts
 rm -rf "$texts"
 mkdir -p "$texts"
 for file in wgsl/*/*.wgsl; do
 	mkdir -p "$texts/$(basename "$(dirname "$file")")"
-	sed 's/^ *//; s/ *\/\/.*//; /^$/d; /^#/!s/ \([*+=]\) /\1/g; /^#/!s/\([,:;]\) /\1/g; s/ {$/{/' "$file" |
+	sed 's/^ *//; s/ *\/\/.*//; /^$/d; /^const_assert/d; /^#/!s/ \([*+=/%&|<>]\|[=!+*<>-]=\|&&\|||\|<<\|>>\|->\) /\1/g; /^#/!s/\([,:;]\) /\1/g; s/ {$/{/' "$file" |
 		awk '/^(#|enable |diagnostic)/ { if (line) print line; print; line = ""; next }
 			line ~ /[A-Za-z0-9_]$/ && /^[A-Za-z0-9_]/ { line = line " " }
 			{ line = line $0 }
 			END { if (line) print line }' >"$texts/${file#wgsl/}"
-	case $file in *matrix.wgsl) : >"$texts/${file#wgsl/}" ;; esac
+	case $file in *matrix.wgsl | *_fma.wgsl) : >"$texts/${file#wgsl/}" ;; esac
 	printf '%s"%s": "%s"' "${comma-}" "$PWD/$file" "$texts/${file#wgsl/}"
 	comma=,
 done >"$texts/files"
@@ -93,7 +93,7 @@ echo "{\"Replace\": {$(cat "$texts/files")}}" >"$texts/overlay.json"
 # compile NAME TAGS builds an engine.
 compile() {
 	GOEXPERIMENT=$collector GOOS=js GOARCH=wasm go build -tags "$2" -overlay "$texts/overlay.json" -trimpath -ldflags '-s -w' \
-		-gcflags=fmt=-l -gcflags=strings=-l -gcflags=tessera/engine=-l -gcflags=tessera/wgsl=-l -gcflags=tessera/vae=-l \
+		-gcflags=fmt=-l -gcflags=strings=-l -gcflags=tessera/engine=-l -gcflags=tessera/engine/runner=-l -gcflags=tessera/wgsl=-l -gcflags=tessera/vae=-l \
 		-gcflags=tessera/format/json=-l -gcflags=tessera/format/safetensors=-l \
 		-gcflags=tessera/app/session=-l -gcflags=tessera/latent=-l -o "build/wasm/$1.wasm" ./cmd/wasm
 }
