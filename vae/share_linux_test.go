@@ -12,12 +12,6 @@ import (
 	"tessera/tiling"
 )
 
-// lavapipe and swiftShader are two drivers that compute on the processor.
-const (
-	lavapipe    = "/usr/share/vulkan/icd.d/lvp_icd.json"
-	swiftShader = "/usr/lib/chromium/vk_swiftshader_icd.json"
-)
-
 // driver opens a device of the named driver alone. The loader reads C's environment.
 func driver(t *testing.T, setenv func(name, value string, overwrite int32) int32, file string) *gpu.Device {
 	for _, name := range []string{"VK_DRIVER_FILES", "VK_ICD_FILENAMES"} {
@@ -33,11 +27,7 @@ func driver(t *testing.T, setenv func(name, value string, overwrite int32) int32
 // streamed from the host.
 func TestShareOfTwoDrivers(t *testing.T) {
 	testenv.Long(t)
-	for _, file := range []string{lavapipe, swiftShader} {
-		if _, err := os.Stat(file); err != nil {
-			t.Skipf("no second driver: %v", err)
-		}
-	}
+	lavapipe, swiftShader := testenv.TwoDrivers(t)
 	libc, err := purego.Dlopen("libc.so.6", purego.RTLD_NOW|purego.RTLD_GLOBAL)
 	if err != nil {
 		t.Skipf("no libc to tell of drivers: %v", err)

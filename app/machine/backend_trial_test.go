@@ -5,7 +5,6 @@ import (
 	"os"
 	"os/exec"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -26,15 +25,10 @@ func TestBackendTrial(t *testing.T) {
 	}
 	testenv.Long(t)
 	library := gputest.Open(t).Info().Library
-	drivers := []string{"/usr/share/vulkan/icd.d/lvp_icd.json", "/usr/lib/chromium/vk_swiftshader_icd.json"}
-	for _, file := range drivers {
-		if _, err := os.Stat(file); err != nil {
-			t.Skipf("no second driver: %v", err)
-		}
-	}
-	list := strings.Join(drivers, string(os.PathListSeparator))
+	drivers := testenv.DriverVariables(testenv.TwoDrivers(t))
 	cmd := exec.Command(os.Args[0], "-test.run=^TestBackendTrial$", "-test.v") // #nosec G204 -- this test again
-	cmd.Env = append(os.Environ(), "TESSERA_CHILD=it", "TESSERA_DAWN="+library, "XDG_CACHE_HOME="+t.TempDir(), "VK_DRIVER_FILES="+list, "VK_ICD_FILENAMES="+list)
+	cmd.Env = append(os.Environ(), "TESSERA_CHILD=it", "TESSERA_DAWN="+library, "XDG_CACHE_HOME="+t.TempDir())
+	cmd.Env = append(cmd.Env, drivers...)
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	t.Logf("%s", out)

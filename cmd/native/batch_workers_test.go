@@ -73,26 +73,19 @@ func TestBatchOnAllAdapters(t *testing.T) {
 	testenv.Long(t)
 	t.Parallel()
 	needDevice(t)
-	drivers := []string{"/usr/share/vulkan/icd.d/lvp_icd.json", "/usr/lib/chromium/vk_swiftshader_icd.json"}
-	environment := func(files ...string) []string {
-		list := strings.Join(files, string(os.PathListSeparator))
-		return []string{"VK_DRIVER_FILES=" + list, "VK_ICD_FILENAMES=" + list}
-	}
+	lavapipe, swiftShader := testenv.TwoDrivers(t)
 	alone := map[string]string{} // outputs by the adapter's name
 	names := []string{"a", "b", "c", "d", "e", "f"}
 	in, out := manyLatents(t, names...), t.TempDir()
-	for _, file := range drivers {
-		if _, err := os.Stat(file); err != nil {
-			t.Skipf("no second driver: %v", err)
-		}
+	for _, file := range []string{lavapipe, swiftShader} {
 		dir := t.TempDir()
-		o := tesseraEnv(t, environment(file), "batch", "-m", tiny, filepath.Join(in, "*.safetensors"), "-o", filepath.Join(dir, "{name}.npy"), "--op=decode", "--precision=f32")
+		o := tesseraEnv(t, testenv.DriverVariables(file), "batch", "-m", tiny, filepath.Join(in, "*.safetensors"), "-o", filepath.Join(dir, "{name}.npy"), "--op=decode", "--precision=f32")
 		require.Equal(t, job.ExitDone, o.code, o.stderr)
 		alone[outcomes(t, o.stdout)["a"].Result.Adapter.Name] = dir
 	}
 	require.Len(t, alone, 2)
 	cmd := exec.Command(built.program, "batch", "-m", tiny, "--manifest=-", "-o", filepath.Join(out, "{name}.npy"), "--op=decode", "--precision=f32", "--adapter=all")
-	cmd.Env = append(os.Environ(), environment(drivers...)...)
+	cmd.Env = append(os.Environ(), testenv.DriverVariables(lavapipe, swiftShader)...)
 	var lines strings.Builder
 	for _, name := range names {
 		fmt.Fprintf(&lines, `{"input": %q}`+"\n", filepath.Join(in, name+".safetensors"))
