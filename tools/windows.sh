@@ -207,7 +207,8 @@ report() {
 }
 
 # dxc compiles every kernel and the shaders of published models on the adapter that only
-# compiles, and writes the page about it. It fails if one is worse than the page says.
+# compiles, and writes the page about it. It fails if one does not compile or accesses an
+# array in a loop.
 dxc() {
 	tools/deps.sh --dist build/dist/libraries
 	folder=$root/wine/prefix/drive_c/dxc
